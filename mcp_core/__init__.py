@@ -1,0 +1,49 @@
+"""A low-level core for MCP servers: raw JSON-RPC, results built by hand, both protocol eras.
+
+The names below are the public ones, together with those of `mcp_core.types`,
+`mcp_core.errors`, `mcp_core.subscriptions`, `mcp_core.request_state` and
+`mcp_core.testing`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mcp_core.context import MCPDeprecationWarning, RequestContext
+from mcp_core.errors import (
+    ConnectionClosed,
+    LocalProtocolError,
+    MCPCoreError,
+    MCPError,
+    RequestTimeout,
+    ResourceNotFound,
+)
+from mcp_core.server import Server
+
+if TYPE_CHECKING:
+    from mcp_core.client import Client, StdioServerParameters
+
+__all__ = [
+    "Client",
+    "ConnectionClosed",
+    "LocalProtocolError",
+    "MCPCoreError",
+    "MCPDeprecationWarning",
+    "MCPError",
+    "RequestContext",
+    "RequestTimeout",
+    "ResourceNotFound",
+    "Server",
+    "StdioServerParameters",
+]
+
+_CLIENT = ("Client", "StdioServerParameters")
+
+
+def __getattr__(name: str) -> Any:
+    # A server does not need the client; it is loaded when it is asked for.
+    if name in _CLIENT:
+        from mcp_core import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module 'mcp_core' has no attribute {name!r}")

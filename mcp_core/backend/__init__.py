@@ -1,0 +1,138 @@
+"""The few things that every request needs of an event loop, at their real price.
+
+A task per request through anyio's task groups costs several times the task itself,
+so the per-request path uses this small Protocol, implemented once for asyncio and
+once for trio. What happens once per connection or less often uses anyio.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Protocol
+
+__all__ = ["Backend", "Job", "Pollable", "Timer", "Waiter", "open_backend", "running_library"]
+
+
+class Job(Protocol):
+    """A coroutine under way."""
+
+    def cancel(self) -> None:
+        """Ask it to end. One that has not started never will."""
+        ...
+
+
+class Timer(Protocol):
+    """A call to be made later."""
+
+    def cancel(self) -> None:
+        """Do not make it."""
+        ...
+
+
+class Pollable(Protocol):
+    """A descriptor being watched."""
+
+    def pause(self) -> None:
+        """Stop watching; calling it again does nothing."""
+        ...
+
+    def resume(self) -> None:
+        """Watch (again)."""
+        ...
+
+
+class Waiter(Protocol):
+    """One task waiting for one value or failure. The first of them wins; later ones are ignored."""
+
+    def set(self, value: Any) -> None:
+        """Wake the task with a value."""
+        ...
+
+    def fail(self, error: BaseException) -> None:
+        """Wake the task with an exception."""
+        ...
+
+    async def wait(self) -> Any:
+        """The value, once it is there."""
+        ...
+
+
+class Backend(Protocol):
+    """One event loop, as the per-request path sees it.
+
+    Used from the loop's own thread only, except for `call_threadsafe`.
+    """
+
+    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> Job:
+        """Run a coroutine that lets no exception out.
+
+        `done` is called when it has ended, even if it was cancelled before it started.
+        """
+        ...
+
+    def waiter(self) -> Waiter:
+        """A new waiter."""
+        ...
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        """Make a call in this turn of the loop or the next."""
+        ...
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Make a call when this time has passed."""
+        ...
+
+    def call_threadsafe(self, call: Callable[[], None]) -> None:
+        """Make a call on the loop, from any thread. Does nothing once the loop has ended."""
+        ...
+
+    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
+        """Make a call on the loop when this signal comes; the returned call ends that.
+
+        Main thread only.
+        """
+        ...
+
+    def watch_readable(self, fd: int, call: Callable[[], None]) -> Pollable:
+        """Make a call whenever the descriptor can be read.
+
+        Raises:
+            OSError: It cannot be watched (a regular file, say).
+        """
+        ...
+
+    def watch_writable(self, fd: int, call: Callable[[], None]) -> Pollable:
+        """Make a call whenever the descriptor can be written. Starts paused."""
+        ...
+
+
+def running_library() -> str:
+    """`asyncio` or `trio`, whichever runs the caller.
+
+    Raises:
+        RuntimeError: Neither does.
+    """
+    trio = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        return "trio"
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and asyncio._get_running_loop() is not None:
+        return "asyncio"
+    raise RuntimeError("no event loop is running: call this from async code, or use Server.run()")
+
+
+@asynccontextmanager
+async def open_backend() -> AsyncIterator[Backend]:
+    """The backend of the running loop. Its jobs are cancelled and awaited at the end."""
+    if running_library() == "trio":
+        from mcp_core.backend.trio import TrioBackend
+
+        async with TrioBackend.open() as backend:
+            yield backend
+    else:
+        from mcp_core.backend.asyncio import AsyncioBackend
+
+        async with AsyncioBackend.open() as backend:
+            yield backend

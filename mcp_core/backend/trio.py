@@ -1,0 +1,161 @@
+"""The backend on trio."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import trio
+
+__all__ = ["TrioBackend"]
+
+
+class TrioBackend:
+    """One running trio loop and a nursery in it. Open it with `open()`."""
+
+    def __init__(self, nursery: trio.Nursery) -> None:
+        self._nursery = nursery
+        self._token = trio.lowlevel.current_trio_token()
+
+    @classmethod
+    @asynccontextmanager
+    async def open(cls) -> AsyncIterator[TrioBackend]:
+        """The backend of the running loop."""
+        async with trio.open_nursery() as nursery:
+            try:
+                yield cls(nursery)
+            finally:
+                nursery.cancel_scope.cancel()
+
+    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
+        job = _Job(done)
+        self._nursery.start_soon(job.run, work)
+        return job
+
+    def waiter(self) -> _Waiter:
+        return _Waiter()
+
+    def call_soon(self, call: Callable[[], None]) -> None:
+        self._token.run_sync_soon(call)
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> _Timer:
+        timer = _Timer(call)
+        self._nursery.start_soon(timer.run, seconds)
+        return timer
+
+    def call_threadsafe(self, call: Callable[[], None]) -> None:
+        try:
+            self._token.run_sync_soon(call)
+        except trio.RunFinishedError:
+            return
+
+    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
+        before = signal.signal(number, lambda n, _frame: self._token.run_sync_soon(call, n))
+
+        def undo() -> None:
+            signal.signal(number, before)
+
+        return undo
+
+    def watch_readable(self, fd: int, call: Callable[[], None]) -> _Watch:
+        if os.name == "posix" and not _watchable(fd):
+            raise PermissionError("this descriptor cannot be watched")
+        watch = _Watch(self._nursery, trio.lowlevel.wait_readable, fd, call)
+        watch.resume()
+        return watch
+
+    def watch_writable(self, fd: int, call: Callable[[], None]) -> _Watch:
+        return _Watch(self._nursery, trio.lowlevel.wait_writable, fd, call)
+
+
+def _watchable(fd: int) -> bool:
+    import stat
+
+    return not stat.S_ISREG(os.fstat(fd).st_mode)
+
+
+class _Job:
+    def __init__(self, done: Callable[[], None] | None) -> None:
+        self._scope = trio.CancelScope()
+        self._done = done
+
+    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            with self._scope:
+                if self._scope.cancel_called:
+                    work.close()
+                    return
+                await work
+        finally:
+            if self._done is not None:
+                self._done()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+
+class _Timer:
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._scope = trio.CancelScope()
+        self._call = call
+
+    async def run(self, seconds: float) -> None:
+        with self._scope:
+            await trio.sleep(seconds)
+            self._call()
+
+    def cancel(self) -> None:
+        self._scope.cancel()
+
+
+class _Waiter:
+    def __init__(self) -> None:
+        self._ready = trio.Event()
+        self._value: Any = None
+        self._error: BaseException | None = None
+
+    def set(self, value: Any) -> None:
+        if not self._ready.is_set():
+            self._value = value
+            self._ready.set()
+
+    def fail(self, error: BaseException) -> None:
+        if not self._ready.is_set():
+            self._error = error
+            self._ready.set()
+
+    async def wait(self) -> Any:
+        await self._ready.wait()
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+
+class _Watch:
+    """Watching is a task here: trio has no readiness callbacks."""
+
+    def __init__(
+        self, nursery: trio.Nursery, wait: Callable[[int], Any], fd: int, call: Callable[[], None]
+    ) -> None:
+        self._nursery, self._wait, self._fd, self._call = nursery, wait, fd, call
+        self._scope: trio.CancelScope | None = None
+
+    def pause(self) -> None:
+        if self._scope is not None:
+            self._scope.cancel()
+            self._scope = None
+
+    def resume(self) -> None:
+        if self._scope is None:
+            self._scope = trio.CancelScope()
+            self._nursery.start_soon(self._run, self._scope)
+
+    async def _run(self, scope: trio.CancelScope) -> None:
+        with scope:
+            while self._scope is scope:
+                await self._wait(self._fd)
+                if self._scope is scope:
+                    self._call()

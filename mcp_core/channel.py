@@ -1,0 +1,44 @@
+"""What a transport and a connection are to each other.
+
+A transport brings whole messages in and takes whole messages out; a connection makes
+sense of them. Neither knows how the other does it.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+__all__ = ["Channel", "Receiver"]
+
+
+class Channel(Protocol):
+    """The way out. Used from the event loop's thread only."""
+
+    def send(self, message: bytes) -> None:
+        """Take one message, to be written soon and in order. Never blocks, never raises."""
+        ...
+
+    @property
+    def congested(self) -> bool:
+        """Whether more is waiting to be written than should be added to."""
+        ...
+
+    async def drained(self) -> None:
+        """Wait until it is no longer congested, or closed."""
+        ...
+
+
+class Receiver(Protocol):
+    """The way in. Calls come one at a time and in order."""
+
+    def receive(self, message: bytes) -> None:
+        """Take one whole message."""
+        ...
+
+    def refuse(self, head: bytes, limit: int) -> None:
+        """Be told of a message beyond the size limit; `head` is how it began."""
+        ...
+
+    def ended(self) -> None:
+        """Be told that no more messages will come."""
+        ...

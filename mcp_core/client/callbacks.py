@@ -1,0 +1,95 @@
+"""What the client's author answers when the server asks, in either era.
+
+In the handshake era the server asks by requests, in 2026-07-28 by results; the same
+callbacks answer both. Knows no connection.
+Spec: client/elicitation, sampling, roots; basic/patterns/mrtr.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
+from mcp_core.journal import Journal
+
+__all__ = ["Callbacks", "ClientRequestContext"]
+
+_journal = Journal(__name__)
+
+
+class ClientRequestContext(msgspec.Struct):
+    """What a callback is told of the request it answers.
+
+    `request_id` is the id of the server's request, or its key among the input requests.
+    """
+
+    client: Any
+    request_id: t.RequestId
+    method: str
+    meta: dict[str, Any] | None = None
+
+
+Elicit: TypeAlias = Callable[[ClientRequestContext, t.ElicitRequestParams], Any]
+Sample: TypeAlias = Callable[[ClientRequestContext, t.CreateMessageRequestParams], Any]
+ListRoots: TypeAlias = Callable[[ClientRequestContext], Any]
+
+
+class Callbacks(msgspec.Struct):
+    """The three callbacks, each optional; what is missing is not declared."""
+
+    elicit: Elicit | None = None
+    sample: Sample | None = None
+    list_roots: ListRoots | None = None
+    sampling: t.SamplingCapability | None = None
+
+    def capabilities(self) -> t.ClientCapabilities:
+        """What the client declares because of them."""
+        return t.ClientCapabilities(
+            elicitation=None if self.elicit is None else t.ElicitationCapability(form={}, url={}),
+            sampling=None if self.sample is None else (self.sampling or t.SamplingCapability()),
+            roots=None if self.list_roots is None else t.RootsCapability(list_changed=True),
+        )
+
+    async def answer(self, ctx: ClientRequestContext, params: Any) -> Any:
+        """The result of one of the three methods; `params` is its JSON form.
+
+        Raises:
+            MCPError: The client does not do this, the params are wrong, or a callback
+                said so. Any other exception of a callback is an internal error.
+        """
+        try:
+            value = await _settled(self._call(ctx, params or {}))
+        except MCPError:
+            raise
+        except Exception as exc:
+            _journal.error("the callback for %s raised %s", ctx.method, type(exc).__name__, exc=exc)
+            raise InternalError("Internal client error") from None
+        if isinstance(value, t.ErrorData):
+            raise MCPError.of(value.code, value.message, value.data)
+        return value
+
+    def _call(self, ctx: ClientRequestContext, params: Any) -> Any:
+        if ctx.method == "elicitation/create" and self.elicit is not None:
+            kind: Any = t.ElicitRequestURLParams if params.get("mode") == "url" else t.ElicitRequestFormParams
+            return self.elicit(ctx, _typed(params, kind))
+        if ctx.method == "sampling/createMessage" and self.sample is not None:
+            return self.sample(ctx, _typed(params, t.CreateMessageRequestParams))
+        if ctx.method == "roots/list" and self.list_roots is not None:
+            return self.list_roots(ctx)
+        raise MethodNotFound("Method not found", ctx.method)
+
+
+def _typed(params: Any, kind: Any) -> Any:
+    try:
+        return codec.convert(params, kind)
+    except codec.Misfit as exc:
+        raise InvalidParams(f"Invalid params: {exc}") from None
+
+
+async def _settled(value: Any) -> Any:
+    return await value if hasattr(value, "__await__") else value

@@ -1,0 +1,343 @@
+"""One peer over a lasting two-way channel: stdio, or memory.
+
+Owns the requests in flight either way: spawns what waits, cancels, answers at most
+once per id, and holds back when the peer does not read. What a request means is the
+responder's business; how messages travel is the channel's.
+Spec: basic, "Messages"; basic/patterns/cancellation; 2025-03-26/basic, "Batching".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Final, Protocol, cast
+
+from msgspec import Raw
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.backend import Backend, Job, Waiter
+from mcp_core.channel import Channel
+from mcp_core.errors import ConnectionClosed, InternalError, InvalidParams, InvalidRequest, MCPError, RequestTimeout
+from mcp_core.journal import Journal
+from mcp_core.messages import (
+    ErrorResponse,
+    Malformed,
+    Notification,
+    Request,
+    RequestId,
+    Response,
+    decode_batch,
+    decode_frame,
+    encode_error,
+    encode_notification,
+    encode_request,
+    is_batch,
+)
+from mcp_core.observers import Observers
+from mcp_core.revisions import V2025_03_26
+from mcp_core.session import Handshake, Incoming, Session
+
+__all__ = ["MAX_IN_FLIGHT", "Connection", "Responder"]
+
+MAX_IN_FLIGHT: Final = 10_000
+"""Requests of one peer that may be unanswered at a time; more are refused."""
+
+_journal = Journal(__name__)
+_cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
+
+
+class Responder(Protocol):
+    """Who knows what the peer's messages mean."""
+
+    def begin(self, request: Request, peer: Any) -> bytes | Coroutine[Any, Any, bytes] | None:
+        """The answer to a request, or a coroutine that will return it. Never raises.
+
+        `None` where a peer may not be answered at all.
+        """
+        ...
+
+    def notify(self, notification: Notification, peer: Any) -> Coroutine[Any, Any, None] | None:
+        """What is to be done about a notification, if anything. Never raises."""
+        ...
+
+
+class _Batch:
+    """The answers to one array, sent as one when the last is there."""
+
+    def __init__(self, out: Callable[[bytes], None]) -> None:
+        self._out = out
+        self._answers: list[bytes] = []
+        self._open = 1
+
+    def open(self) -> None:
+        self._open += 1
+
+    def add(self, answer: bytes) -> None:
+        self._answers.append(answer)
+
+    def close(self) -> None:
+        self._open -= 1
+        if not self._open and self._answers:
+            self._out(b"[%b]" % b",".join(self._answers))
+
+
+class Connection:
+    """Messages in by `receive`, out by its channel. Also the `Peer` of its requests."""
+
+    headers: Mapping[str, str] | None = None
+
+    def __init__(
+        self,
+        responder: Responder,
+        backend: Backend,
+        channel: Channel,
+        *,
+        server: Any = None,
+        lifespan_context: Any = None,
+        observers: Observers | None = None,
+    ) -> None:
+        self._responder = responder
+        self._backend = backend
+        self._channel = channel
+        self._observers = observers or Observers()
+        self._session: Session[Job, Waiter] = Session()
+        self._on_end: dict[object, Callable[[], None]] = {}
+        self._has_ended = False
+        self._idle: Waiter | None = None
+        self.server = server
+        self.lifespan_context = lifespan_context
+
+    # --- inbound -------------------------------------------------------------------------
+
+    def receive(self, message: bytes) -> None:
+        """Take one whole message. Never raises: what is wrong with it, its sender is told."""
+        if self._observers.message_received:
+            self._observers.tell(self._observers.message_received, message)
+        frame = decode_frame(message)
+        if type(frame) is Request:
+            self._serve(frame)
+        elif type(frame) is Response:
+            self._resolved(frame)
+        elif type(frame) is Notification:
+            self._notified(frame)
+        elif type(frame) is ErrorResponse:
+            self._failed(frame)
+        else:
+            self._malformed(message, cast(Malformed, frame))
+
+    def refuse(self, head: bytes, limit: int) -> None:
+        """Answer a message beyond the size limit, under its id if its head shows it."""
+        error = InvalidParams(f"the message is larger than {limit} bytes")
+        self._out(encode_error(codec.recover_id(head), error))
+
+    def _serve(self, request: Request, batch: _Batch | None = None) -> None:
+        out = self._out if batch is None else batch.add
+        session = self._session
+        try:
+            if len(session.incoming) >= MAX_IN_FLIGHT:
+                raise InternalError(f"more than {MAX_IN_FLIGHT} requests are in progress; wait for answers")
+            entry = session.admit(request.id)
+        except MCPError as exc:
+            out(encode_error(request.id, exc))
+            return
+        answer = self._responder.begin(request, self)
+        if answer is None or isinstance(answer, bytes):
+            if session.settle(request.id, entry) and answer is not None:
+                out(answer)
+            return
+        if batch is not None:
+            batch.open()
+        entry.job = self._backend.spawn(
+            self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, batch)
+        )
+
+    async def _run(
+        self, request: Request, entry: Incoming[Job], work: Coroutine[Any, Any, bytes], out: Callable[[bytes], None]
+    ) -> None:
+        if self._channel.congested:
+            # The peer does not read: start nothing that would only add to the pile.
+            try:
+                await self._channel.drained()
+            except BaseException:
+                work.close()
+                raise
+        answer = await work
+        if self._session.settle(request.id, entry):
+            out(answer)
+            if request.method == "subscriptions/listen":
+                # The end of a subscription is told twice on such channels (R-SUB-08).
+                self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
+
+    def _closed(self, request_id: RequestId, entry: Incoming[Job], batch: _Batch | None) -> None:
+        """A job has ended, be it that it never started."""
+        self._session.settle(request_id, entry)
+        if batch is not None:
+            batch.close()
+        if not self._session.incoming and self._idle is not None:
+            self._idle.set(None)
+
+    def _notified(self, notification: Notification) -> None:
+        if notification.method == "notifications/cancelled":
+            self._cancel(notification)
+        work = self._responder.notify(notification, self)
+        if work is not None:
+            self._backend.spawn(work)
+
+    def _cancel(self, notification: Notification) -> None:
+        try:
+            params = _cancelled(notification.params)
+        except (codec.Misfit, codec.Undecodable):
+            return  # R-CANC-03: malformed ones are ignored
+        entry = self._session.cancel(params.request_id)
+        if entry is not None and entry.job is not None:
+            entry.job.cancel()
+
+    def _resolved(self, response: Response) -> None:
+        waiter = self._session.resolve(response.id)
+        if waiter is not None:
+            waiter.set(response.result)
+
+    def _failed(self, response: ErrorResponse) -> None:
+        waiter = self._session.resolve(response.id)
+        if waiter is not None:
+            waiter.fail(response.error)
+        elif response.id is None:
+            _journal.warning("the peer could not read a message: %s", response.error)
+
+    def _malformed(self, message: bytes, frame: Malformed) -> None:
+        handshake = self._session.handshake
+        if is_batch(message) and handshake is not None and handshake.revision == V2025_03_26:
+            self._batch(message)
+        elif frame.answerable:
+            self._out(encode_error(frame.id, frame.error))
+        elif frame.id is not None and (waiter := self._session.resolve(frame.id)) is not None:
+            # Our request was answered, though not legally: its caller must not wait on.
+            waiter.fail(frame.error)
+
+    def _batch(self, message: bytes) -> None:
+        """Take an array of messages, and answer with one (2025-03-26 only)."""
+        batch = _Batch(self._out)
+        for frame in decode_batch(message):
+            if isinstance(frame, Request):
+                if frame.method == "initialize":
+                    batch.add(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
+                else:
+                    self._serve(frame, batch)
+            elif isinstance(frame, Malformed):
+                batch.add(encode_error(frame.id, frame.error))
+            elif isinstance(frame, Notification):
+                self._notified(frame)
+            elif isinstance(frame, Response):
+                self._resolved(frame)
+            else:
+                self._failed(frame)
+        batch.close()
+
+    # --- outbound ---------------------------------------------------------------------------
+
+    def _out(self, message: bytes) -> None:
+        if self._observers.message_sent:
+            self._observers.tell(self._observers.message_sent, message)
+        self._channel.send(message)
+
+    def notify(self, message: bytes) -> None:
+        """Send a ready notification."""
+        self._out(message)
+
+    async def flow(self) -> None:
+        """Wait while the peer does not read."""
+        if self._channel.congested:
+            await self._channel.drained()
+
+    async def request(
+        self,
+        method: str,
+        params: Any,
+        timeout: float | None = None,
+        *,
+        prepare: Callable[[RequestId, Any], Any] | None = None,
+    ) -> Raw:
+        """Make a request and wait for its result, still encoded.
+
+        `prepare` makes the params once the id is known. If the caller is cancelled, or
+        `timeout` seconds pass, the peer is told to stop.
+
+        Raises:
+            MCPError: The peer refused.
+            RequestTimeout: No answer in time.
+            ConnectionClosed: The peer is gone.
+        """
+        if self._has_ended:
+            raise ConnectionClosed(f"{method} was not sent: the connection has ended")
+        waiter = self._backend.waiter()
+        request_id = self._session.register(waiter)
+        timer = None
+        try:
+            self._out(encode_request(request_id, method, params if prepare is None else prepare(request_id, params)))
+            if timeout is not None:
+                late = RequestTimeout(f"{method} was not answered within {timeout} seconds")
+                timer = self._backend.call_later(timeout, lambda: waiter.fail(late))
+            return cast(Raw, await waiter.wait())
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if self._session.resolve(request_id) is not None and method != "initialize":
+                # Nobody waits any more, and the peer has not answered.
+                self.notify(encode_notification("notifications/cancelled", {"requestId": request_id}))
+
+    # --- as the peer of a request ---------------------------------------------------------------
+
+    @property
+    def handshake(self) -> Handshake | None:
+        """What `initialize` settled."""
+        return self._session.handshake
+
+    @handshake.setter
+    def handshake(self, handshake: Handshake) -> None:
+        self._session.handshake = handshake
+
+    def abandoned(self, request_id: RequestId) -> bool:
+        """Whether the request was cancelled."""
+        entry = self._session.incoming.get(request_id)
+        return entry is not None and entry.cancelled
+
+    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Make a call when the peer sends no more; the returned call takes it back."""
+        token = object()
+        self._on_end[token] = call
+
+        def undo() -> None:
+            self._on_end.pop(token, None)
+
+        return undo
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def ended(self) -> None:
+        """The peer sends no more: what waits for its answers fails, subscriptions end."""
+        self._has_ended = True
+        for request_id in list(self._session.outgoing):
+            waiter = self._session.resolve(request_id)
+            if waiter is not None:
+                waiter.fail(ConnectionClosed("the connection ended before the answer came"))
+        for call in list(self._on_end.values()):
+            call()
+
+    async def drain(self, seconds: float) -> bool:
+        """Wait until every accepted request is answered; whether that was so in time.
+
+        What is still running then is cancelled, and goes unanswered.
+        """
+        if self._session.incoming:
+            self._idle = idle = self._backend.waiter()
+            timer = self._backend.call_later(seconds, lambda: idle.set(None))
+            try:
+                await idle.wait()
+            finally:
+                timer.cancel()
+        unfinished = list(self._session.incoming)
+        for request_id in unfinished:
+            entry = self._session.cancel(request_id)
+            if entry is not None and entry.job is not None:
+                entry.job.cancel()
+        return not unfinished

@@ -1,0 +1,333 @@
+"""What a handler is given: its request, its client, and the ways to talk back.
+
+Knows the peer as a Protocol only, so that a handler cannot tell which transport, or
+which era, called it.
+Spec: basic/patterns (progress, mrtr); server/utilities/logging; client/elicitation,
+sampling, roots.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+
+from msgspec import Raw
+
+from mcp_core import codec, envelope, projection
+from mcp_core import types as t
+from mcp_core.errors import InvalidResult, LocalProtocolError, MissingClientCapability
+from mcp_core.journal import Journal
+from mcp_core.messages import RequestId, encode_notification
+from mcp_core.methods import METHODS
+from mcp_core.results import require_capability
+from mcp_core.revisions import is_modern
+from mcp_core.session import Handshake
+from mcp_core.subscriptions import Event, PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
+
+__all__ = ["MCPDeprecationWarning", "Peer", "RequestContext"]
+
+L = TypeVar("L")
+
+_journal = Journal(__name__)
+
+
+class MCPDeprecationWarning(DeprecationWarning):
+    """A feature that the specification deprecates from 2026-07-28 on; it still works."""
+
+
+def _deprecated(feature: str) -> None:
+    warnings.warn(f"{feature} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=3)
+
+
+class Peer(Protocol):
+    """The other side of one request, as the transport sees it."""
+
+    @property
+    def handshake(self) -> Handshake | None:
+        """What `initialize` settled; `None` where it was not called."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The HTTP headers of the request, names in lower case; `None` elsewhere."""
+        ...
+
+    @property
+    def server(self) -> Any:
+        """The server that serves the request."""
+        ...
+
+    @property
+    def lifespan_context(self) -> Any:
+        """What the server's lifespan yielded."""
+        ...
+
+    def notify(self, message: bytes) -> None:
+        """Send a notification that belongs to the request."""
+        ...
+
+    async def flow(self) -> None:
+        """Wait while the peer does not read what it was sent."""
+        ...
+
+    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+        """Make a request of the client, and wait for its result."""
+        ...
+
+    def abandoned(self, request_id: RequestId) -> bool:
+        """Whether nobody wants the answer to this request any more."""
+        ...
+
+    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Make a call when the peer sends no more; the returned call takes it back."""
+        ...
+
+
+class RequestContext(Generic[L]):
+    """One message of a client, and what can be done while it is handled.
+
+    Belongs to its handler: after the answer nothing more is sent through it.
+    """
+
+    __slots__ = ("_answered", "_meta", "_override", "_peer", "_progress", "_raw", "method", "protocol_version", "request_id")
+
+    def __init__(
+        self,
+        peer: Peer,
+        request_id: RequestId | None,
+        method: str,
+        raw: Raw,
+        protocol_version: str,
+        meta: dict[str, Any] | None,
+    ) -> None:
+        self._peer = peer
+        self.request_id = request_id
+        self.method = method
+        self._raw = raw
+        self.protocol_version = protocol_version
+        self._meta = meta
+        self._override: dict[str, Any] | None = None
+        self._answered = False
+        self._progress: float | None = None
+
+    # --- the request --------------------------------------------------------------------
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The params as a plain dict, as they arrived. Decoded at each call."""
+        if self._override is not None:
+            return self._override
+        return cast("dict[str, Any]", codec.decode_any(self._raw))
+
+    @property
+    def raw_params(self) -> Raw:
+        """The params as the bytes they arrived in (or as a middleware replaced them)."""
+        return self._raw
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The `_meta` of the params, with all its keys; empty when absent."""
+        return self._meta or {}
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The HTTP headers of the request, names in lower case; `None` on other transports."""
+        return self._peer.headers
+
+    @property
+    def lifespan_context(self) -> L:
+        """What the server's lifespan yielded."""
+        return cast(L, self._peer.lifespan_context)
+
+    @property
+    def server(self) -> Any:
+        """The server."""
+        return self._peer.server
+
+    @property
+    def peer(self) -> Peer:
+        """The other side as the transport sees it; for handlers of protocol methods."""
+        return self._peer
+
+    @property
+    def session(self) -> RequestContext[L]:
+        """The context itself, which carries the methods that the official SDK has on its session."""
+        return self
+
+    @property
+    def client_info(self) -> t.Implementation | None:
+        """Who the client says it is. Not to be trusted, and no ground for other behaviour."""
+        if self._is_modern:
+            return envelope.read_client_info(self.meta)
+        handshake = self._peer.handshake
+        return None if handshake is None else handshake.client_info
+
+    @property
+    def client_capabilities(self) -> t.ClientCapabilities:
+        """What the client declared, for this request (modern) or in the handshake."""
+        if self._is_modern:
+            return envelope.read_capabilities(self.meta)
+        handshake = self._peer.handshake
+        return t.ClientCapabilities() if handshake is None else handshake.capabilities
+
+    @property
+    def _is_modern(self) -> bool:
+        return is_modern(self.protocol_version)
+
+    def replace(self, *, params: dict[str, Any]) -> RequestContext[L]:
+        """The same context with other params, for a middleware to pass on."""
+        other: RequestContext[L] = RequestContext(
+            self._peer, self.request_id, self.method, Raw(codec.encode(params)), self.protocol_version, self._meta
+        )
+        other._override = params
+        if isinstance(params.get("_meta"), dict):
+            other._meta = params["_meta"]
+        return other
+
+    # --- while it is handled ---------------------------------------------------------------
+
+    async def report_progress(
+        self, progress: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Tell the client how far the request has come, if it asked to be told.
+
+        Nothing is sent after the answer, nor a `progress` that does not grow (R-PROG-02).
+        Waits while the client does not read.
+        """
+        token = self.meta.get("progressToken")
+        if token is None or self._is_over:
+            return
+        if self._progress is not None and progress <= self._progress:
+            _journal.debug("progress %s of %s does not grow; not sent", progress, self.method)
+            return
+        self._progress = progress
+        await self._send(
+            "notifications/progress",
+            t.ProgressNotificationParams(progress_token=token, progress=progress, total=total, message=message),
+        )
+
+    async def log(self, level: t.LoggingLevel, data: Any, logger: str | None = None) -> None:
+        """Send the client a log message, if it wants messages of this level.
+
+        A 2026-07-28 client wants those that its request asks for, an older one those at
+        or above the level it set. A server that does not declare `logging` sends none.
+        """
+        _deprecated("logging")
+        if self._is_over or not self._wants_log(level):
+            return
+        if not self._peer.server.declares_logging:
+            _journal.warning("a log message was not sent: the server declares no logging (on_set_logging_level)")
+            return
+        await self._send(
+            "notifications/message", t.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
+        )
+
+    def _wants_log(self, level: t.LoggingLevel) -> bool:
+        if self._is_modern:
+            least = self.meta.get(envelope.LOG_LEVEL)
+            return least is not None and t.LOGGING_LEVELS[level] >= t.LOGGING_LEVELS[least]
+        handshake = self._peer.handshake
+        return handshake is not None and handshake.wants_log(level)
+
+    async def notify(self, method: str, params: Any = None) -> None:
+        """Send a notification that belongs to this request, of any method."""
+        if not self._is_over:
+            await self._send(method, params)
+
+    async def _send(self, method: str, params: Any) -> None:
+        self._peer.notify(encode_notification(method, projection.project(params, self.protocol_version)))
+        await self._peer.flow()
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether the request is answered or cancelled: nothing may be sent for it then."""
+        return self._answered or (self.request_id is not None and self._peer.abandoned(self.request_id))
+
+    def close(self) -> None:
+        """Mark the request as answered. The dispatcher calls it."""
+        self._answered = True
+
+    # --- changes --------------------------------------------------------------------------
+
+    async def notify_tools_changed(self) -> None:
+        """Tell all clients that asked that the list of tools has changed."""
+        await self._publish(ToolsListChanged())
+
+    async def notify_prompts_changed(self) -> None:
+        """Tell all clients that asked that the list of prompts has changed."""
+        await self._publish(PromptsListChanged())
+
+    async def notify_resources_changed(self) -> None:
+        """Tell all clients that asked that the list of resources has changed."""
+        await self._publish(ResourcesListChanged())
+
+    async def notify_resource_updated(self, uri: str) -> None:
+        """Tell all clients that asked that this resource has changed."""
+        await self._publish(ResourceUpdated(uri))
+
+    async def _publish(self, event: Event) -> None:
+        await self._peer.server.publish(event)
+
+    # --- asking the client (handshake era) ---------------------------------------------------
+
+    async def elicit(
+        self, message: str, requested_schema: dict[str, Any], *, timeout: float | None = None
+    ) -> t.ElicitResult:
+        """Ask the user to fill in a form, and wait for the answer.
+
+        Raises:
+            MissingClientCapability: The client declared no forms, or its revision has none.
+            LocalProtocolError: A 2026-07-28 client: return `InputRequiredResult` instead.
+            MCPError: The client refused.
+            RequestTimeout: It did not answer within `timeout` seconds.
+        """
+        params = t.ElicitRequestFormParams(message=message, requested_schema=requested_schema, mode="form")
+        return cast(t.ElicitResult, await self.ask("elicitation/create", params, timeout=timeout))
+
+    async def elicit_url(
+        self, message: str, url: str, elicitation_id: str, *, timeout: float | None = None
+    ) -> t.ElicitResult:
+        """Ask the user to visit a page (2025-11-25), and wait for the consent. Raises as `elicit`."""
+        params = t.ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
+        return cast(t.ElicitResult, await self.ask("elicitation/create", params, timeout=timeout))
+
+    async def create_message(
+        self, messages: list[t.SamplingMessage], *, max_tokens: int, timeout: float | None = None, **options: Any
+    ) -> t.CreateMessageResult:
+        """Ask the client's model, and wait. Options are the fields of
+        `CreateMessageRequestParams`. Raises as `elicit`.
+        """
+        _deprecated("sampling")
+        params = t.CreateMessageRequestParams(messages=messages, max_tokens=max_tokens, **options)
+        return cast(t.CreateMessageResult, await self.ask("sampling/createMessage", params, timeout=timeout))
+
+    async def list_roots(self, *, timeout: float | None = None) -> t.ListRootsResult:
+        """Ask the client for its roots, and wait. Raises as `elicit`."""
+        _deprecated("roots")
+        return cast(t.ListRootsResult, await self.ask("roots/list", None, timeout=timeout))
+
+    async def ask(self, method: Literal["elicitation/create", "sampling/createMessage", "roots/list"], params: Any, *, timeout: float | None = None) -> Any:
+        """Make one of the three requests of the client, with typed params. Raises as `elicit`."""
+        if self._is_modern:
+            raise LocalProtocolError(
+                f"{method} cannot be sent in {self.protocol_version}: return InputRequiredResult with it"
+            )
+        row = METHODS[method]
+        if self.protocol_version not in row.revisions:
+            raise MissingClientCapability(f"{method} does not exist in {self.protocol_version}", {"elicitation": {}})
+        require_capability(method, params, self.client_capabilities)
+        shown = None if params is None else projection.project(params, self.protocol_version)
+        raw = await self._peer.request(method, shown, timeout)
+        try:
+            return codec.decoder(row.result)(raw)
+        except (codec.Misfit, codec.Undecodable) as exc:
+            raise InvalidResult(f"the client answered {method} with no {row.result.__name__}: {exc}") from None
+
+    async def ping(self, *, timeout: float | None = None) -> None:
+        """Ask the client for a sign of life (handshake era). Raises as `elicit`."""
+        if self._is_modern:
+            raise LocalProtocolError("ping does not exist in 2026-07-28")
+        await self._peer.request("ping", None, timeout)
+
+

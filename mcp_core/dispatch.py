@@ -1,0 +1,295 @@
+"""One message of one peer, taken to its answer.
+
+Finds the handler, decodes the params, settles the era, calls, encodes; maps every
+exception to the wire, in one place. Knows the peer as a Protocol; spawns nothing
+itself, so that each transport decides where a handler that waits is to run.
+Spec: basic, "Statelessness", "Error Codes".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from types import CoroutineType
+from typing import Any
+
+from mcp_core import codec, envelope, projection
+from mcp_core import types as t
+from mcp_core.context import Peer, RequestContext
+from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
+from mcp_core.handlers import Handler, Handlers, read_meta
+from mcp_core.journal import Journal
+from mcp_core.messages import Notification, Request, encode_error, encode_response
+from mcp_core.observers import Observers
+from mcp_core.results import ResultEncoder, WrongResult, check_input_required
+from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
+from mcp_core.session import unopened
+
+__all__ = ["CallNext", "Dispatcher", "Middleware"]
+
+CallNext = Callable[["RequestContext[Any]"], Awaitable[Any]]
+Middleware = Callable[["RequestContext[Any]", CallNext], Awaitable[Any]]
+"""`async (ctx, call_next) -> result`, around every request and notification.
+
+Runs before the params are looked at (`ctx.params` is the plain dict); what
+`call_next` returns is what the handler returned, before it is encoded.
+"""
+
+_journal = Journal(__name__)
+_INTERNAL = InternalError("Internal server error")
+
+
+class Dispatcher:
+    """The request path of one server, compiled when serving starts."""
+
+    def __init__(
+        self,
+        handlers: Handlers,
+        results: ResultEncoder,
+        served: tuple[str, ...],
+        middleware: tuple[Middleware, ...],
+        observers: Observers,
+    ) -> None:
+        self._requests = dict(handlers.requests)
+        self._notifications = dict(handlers.notifications)
+        self._results = results
+        self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)
+        self._offered = newest_first(served)
+        self._middleware = middleware
+        self._observers = observers
+
+    # --- requests ----------------------------------------------------------------------
+
+    def begin(self, request: Request, peer: Peer) -> bytes | Coroutine[Any, Any, bytes]:
+        """Start on a request: its answer, or a coroutine that will return it.
+
+        A plain `def` handler has run when this returns. Never raises; the coroutine
+        neither, a cancellation included, for it belongs to this request alone.
+        """
+        handler = self._requests.get(request.method)
+        params: Any = None
+        try:
+            if self._middleware:
+                ctx = self._open_blind(request, peer)
+            elif handler is None:
+                self._revision(request.method, read_meta(request.params), peer)
+                raise _unknown(request.method)
+            else:
+                params = handler.decode(request.params)
+                ctx = self._context(request, handler, params, peer)
+        except (MCPError, codec.Misfit, codec.Undecodable) as exc:
+            return self._refusal(request, peer, exc)
+        if self._observers.request_started:
+            self._observers.tell(self._observers.request_started, ctx)
+        try:
+            value: Any = self._chain(ctx, handler) if handler is None or self._middleware else handler.call(ctx, params)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as exc:
+            return self._failed(ctx, request, exc)
+        if type(value) is CoroutineType or hasattr(value, "__await__"):
+            return self._finish(ctx, request, handler, value)
+        return self._answer(ctx, request, handler, value)
+
+    async def _finish(
+        self, ctx: RequestContext[Any], request: Request, handler: Handler | None, awaitable: Awaitable[Any]
+    ) -> bytes:
+        try:
+            value = await awaitable
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as exc:
+            return self._failed(ctx, request, exc)
+        return self._answer(ctx, request, handler, value)
+
+    def _context(self, request: Request, handler: Handler, params: Any, peer: Peer) -> RequestContext[Any]:
+        meta = handler.meta_of(params, request.params)
+        revision = self._revision(request.method, meta, peer)
+        row = handler.row
+        if row is not None and revision not in row.revisions:
+            raise _unknown(request.method)
+        return RequestContext(peer, request.id, request.method, request.params, revision, meta)
+
+    def _revision(self, method: str, meta: dict[str, Any] | None, peer: Peer) -> str:
+        """The revision a request is of: its own word, or that of the handshake."""
+        if meta is not None:
+            token = meta.get("progressToken")
+            if token is not None:
+                envelope.check_token(token)
+            if envelope.PROTOCOL_VERSION in meta and method != "initialize":
+                return envelope.check_meta(meta, self._modern, self._offered)
+        handshake = peer.handshake
+        if handshake is not None:
+            return handshake.revision
+        if method in ("initialize", "ping"):
+            return V2024_11_05  # before a revision is agreed on, only what all share
+        raise unopened(method)
+
+    def _answer(self, ctx: RequestContext[Any], request: Request, handler: Handler | None, value: Any) -> bytes:
+        ctx.close()
+        if isinstance(value, t.ErrorData):
+            return self._error(ctx, request, MCPError.of(value.code, value.message, value.data))
+        row = None if handler is None else handler.row
+        try:
+            if isinstance(value, t.InputRequiredResult):
+                check_input_required(value, ctx.client_capabilities)
+            body, tail = self._results.encode(value, row, ctx.protocol_version)
+        except MCPError as exc:
+            return self._error(ctx, request, exc)
+        except WrongResult as exc:
+            _journal.error("%s", exc)
+            return self._error(ctx, request, InternalError("Handler returned an invalid result"))
+        except Exception as exc:
+            _journal.error("the result of %s cannot be encoded", request.method, exc=exc)
+            return self._error(ctx, request, InternalError("The result cannot be encoded"))
+        answer = encode_response(request.id, body, tail)
+        if self._observers.request_finished:
+            self._observers.tell(self._observers.request_finished, ctx, answer)
+        return answer
+
+    # --- failures ------------------------------------------------------------------------
+
+    def _failed(self, ctx: RequestContext[Any], request: Request, exc: BaseException) -> bytes:
+        """The answer to a request whose handler raised."""
+        ctx.close()
+        if isinstance(exc, MCPError):
+            return self._error(ctx, request, exc)
+        if self._observers.handler_failed:
+            self._observers.tell(self._observers.handler_failed, ctx, exc)
+        _journal.error("the handler of %s raised %s", request.method, type(exc).__name__, exc=exc)
+        return self._error(ctx, request, _INTERNAL)
+
+    def _refusal(self, request: Request, peer: Peer, exc: Exception) -> bytes:
+        """The answer to a request that did not get to its handler."""
+        if isinstance(exc, codec.Misfit | codec.Undecodable):
+            # Bad params, but of which era? A wrong version is the first thing to be told.
+            try:
+                self._revision(request.method, read_meta(request.params), peer)
+            except MCPError as earlier:
+                exc = earlier
+            except (codec.Misfit, codec.Undecodable):
+                pass
+        handshake = peer.handshake
+        revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
+        return self._encode_error(request, _as_error(exc), revision)
+
+    def _claimed(self, request: Request, otherwise: str) -> str:
+        """The revision in which a refusal is worded."""
+        try:
+            meta = read_meta(request.params) or {}
+        except (codec.Misfit, codec.Undecodable):
+            return otherwise
+        return LATEST_REVISION if envelope.PROTOCOL_VERSION in meta else otherwise
+
+    def _error(self, ctx: RequestContext[Any], request: Request, error: MCPError) -> bytes:
+        answer = self._encode_error(request, error, ctx.protocol_version)
+        if self._observers.request_finished:
+            self._observers.tell(self._observers.request_finished, ctx, answer)
+        return answer
+
+    def _encode_error(self, request: Request, error: MCPError, revision: str) -> bytes:
+        shown = projection.project_error(error, revision)
+        try:
+            return encode_error(request.id, shown)
+        except Exception as exc:
+            _journal.error("the error of %s cannot be encoded", request.method, exc=exc)
+            return encode_error(request.id, MCPError(_int(error.code), str(error.message)))
+
+    # --- middleware ------------------------------------------------------------------------
+
+    def _open_blind(self, request: Request, peer: Peer) -> RequestContext[Any]:
+        """A context from nothing but `_meta`: middleware comes before the params."""
+        meta = read_meta(request.params)
+        revision = self._revision(request.method, meta, peer)
+        return RequestContext(peer, request.id, request.method, request.params, revision, meta)
+
+    def _chain(self, ctx: RequestContext[Any], handler: Handler | None) -> Awaitable[Any]:
+        kept: list[t.Prepared[Any]] = []
+
+        async def handle(inner: RequestContext[Any]) -> Any:
+            value = await self._call(inner, handler)
+            if isinstance(value, t.Prepared):
+                kept.append(value)
+                return value.value
+            return value
+
+        async def run() -> Any:
+            value = await self._wrapped(ctx, handle)
+            # A result passed on as it is keeps its bytes.
+            return next((p for p in kept if p.value is value), value)
+
+        return run()
+
+    def _wrapped(self, ctx: RequestContext[Any], innermost: CallNext) -> Awaitable[Any]:
+        call = innermost
+        for middleware in reversed(self._middleware):
+            call = _around(middleware, call)
+        return call(ctx)
+
+    async def _call(self, ctx: RequestContext[Any], handler: Handler | None) -> Any:
+        if handler is None or (handler.row is not None and ctx.protocol_version not in handler.row.revisions):
+            raise _unknown(ctx.method)
+        try:
+            params = handler.decode(ctx.raw_params)
+        except (codec.Misfit, codec.Undecodable) as exc:
+            raise _as_error(exc) from None
+        value = handler.call(ctx, params)
+        return await value if hasattr(value, "__await__") else value
+
+    # --- notifications ---------------------------------------------------------------------
+
+    def notify(self, notification: Notification, peer: Peer) -> Coroutine[Any, Any, None] | None:
+        """Take a notification to its handler, if it has one. Never raises."""
+        handshake = peer.handshake
+        if handshake is not None and notification.method == "notifications/initialized":
+            handshake.initialized = True
+        handler = self._notifications.get(notification.method)
+        if handler is None and not self._middleware:
+            return None
+        try:
+            meta = read_meta(notification.params)
+            params = None if handler is None else handler.decode(notification.params)
+        except (codec.Misfit, codec.Undecodable) as exc:
+            _journal.warning("a notification %s was dropped: %s", notification.method, exc)
+            return None
+        revision = handshake.revision if handshake else LATEST_REVISION
+        ctx: RequestContext[Any] = RequestContext(
+            peer, None, notification.method, notification.params, revision, meta
+        )
+        return self._notified(ctx, handler, params)
+
+    async def _notified(self, ctx: RequestContext[Any], handler: Handler | None, params: Any) -> None:
+        async def handle(inner: RequestContext[Any]) -> None:
+            if handler is not None:
+                value = handler.call(inner, params)
+                if hasattr(value, "__await__"):
+                    await value
+
+        try:
+            await self._wrapped(ctx, handle)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as exc:
+            _journal.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
+
+
+def _around(middleware: Middleware, call_next: CallNext) -> CallNext:
+    return lambda ctx: middleware(ctx, call_next)
+
+
+def _unknown(method: str) -> MethodNotFound:
+    return MethodNotFound("Method not found", method)
+
+
+def _as_error(exc: Exception) -> MCPError:
+    """The JSON-RPC error that tells a client what its request suffers from."""
+    if isinstance(exc, MCPError):
+        return exc
+    if isinstance(exc, codec.Undecodable):
+        return ParseError(f"Parse error: {exc}")
+    return InvalidParams(f"Invalid params: {exc}")
+
+
+def _int(code: Any) -> int:
+    return code if isinstance(code, int) else _INTERNAL.code
+
+

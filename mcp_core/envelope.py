@@ -1,0 +1,77 @@
+"""What a 2026-07-28 request says about itself in `_meta`, checked.
+
+Nothing of it is kept: the next request says it again.
+Spec: basic, "`_meta`"; basic/versioning, "Protocol Version Negotiation".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.errors import InvalidParams, UnsupportedProtocolVersion
+
+__all__ = [
+    "CLIENT_CAPABILITIES",
+    "CLIENT_INFO",
+    "LOG_LEVEL",
+    "PROTOCOL_VERSION",
+    "SUBSCRIPTION_ID",
+    "check_meta",
+    "read_capabilities",
+    "read_client_info",
+]
+
+_PREFIX: Final = "io.modelcontextprotocol/"
+PROTOCOL_VERSION: Final = _PREFIX + "protocolVersion"
+CLIENT_CAPABILITIES: Final = _PREFIX + "clientCapabilities"
+CLIENT_INFO: Final = _PREFIX + "clientInfo"
+LOG_LEVEL: Final = _PREFIX + "logLevel"
+SUBSCRIPTION_ID: Final = _PREFIX + "subscriptionId"
+
+
+def check_meta(meta: dict[str, Any], served: frozenset[str], offered: list[str]) -> str:
+    """The revision this request is of, after checking what its `_meta` must hold.
+
+    `served` are the modern revisions; `offered` is what an error lists (D-04).
+
+    Raises:
+        InvalidParams: A required key is missing, or one has the wrong type (-32602).
+        UnsupportedProtocolVersion: The revision is not served (-32022).
+    """
+    version = meta[PROTOCOL_VERSION]
+    if version not in served:
+        if not isinstance(version, str):
+            raise InvalidParams(f"_meta {PROTOCOL_VERSION} must be a string")
+        raise UnsupportedProtocolVersion(version, offered)
+    if not isinstance(meta.get(CLIENT_CAPABILITIES), dict):
+        raise InvalidParams(f"params._meta needs {CLIENT_CAPABILITIES}, an object")
+    level = meta.get(LOG_LEVEL)
+    if level is not None and level not in t.LOGGING_LEVELS:
+        raise InvalidParams(f"_meta {LOG_LEVEL} must be one of {', '.join(t.LOGGING_LEVELS)}")
+    return cast(str, version)
+
+
+def check_token(token: Any) -> None:
+    """Raise `InvalidParams` unless a progress token is a string or an integer."""
+    if not isinstance(token, str | int) or isinstance(token, bool):
+        raise InvalidParams("_meta progressToken must be a string or an integer")
+
+
+def read_capabilities(meta: dict[str, Any]) -> t.ClientCapabilities:
+    """The client's capabilities for this request. Raises `InvalidParams` if malformed."""
+    return _typed(meta.get(CLIENT_CAPABILITIES) or {}, t.ClientCapabilities, CLIENT_CAPABILITIES)
+
+
+def read_client_info(meta: dict[str, Any]) -> t.Implementation | None:
+    """Who the client says it is, if it does. Raises `InvalidParams` if malformed."""
+    info = meta.get(CLIENT_INFO)
+    return None if info is None else _typed(info, t.Implementation, CLIENT_INFO)
+
+
+def _typed(value: Any, kind: type[Any], key: str) -> Any:
+    try:
+        return codec.convert(value, kind)
+    except codec.Misfit as exc:
+        raise InvalidParams(f"_meta {key}: {exc}") from None

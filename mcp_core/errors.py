@@ -1,0 +1,219 @@
+"""Everything the package raises on purpose, and the JSON-RPC error codes.
+
+Owns the exception tree and nothing else: it knows no message, no transport.
+Spec: basic, "Error Codes"; JSON-RPC 2.0 section 5.1.
+
+    MCPCoreError
+    ├── MCPError                  a JSON-RPC error: code, message, data
+    │   ├── ParseError            -32700
+    │   ├── InvalidRequest        -32600
+    │   ├── MethodNotFound        -32601
+    │   ├── InvalidParams         -32602
+    │   │   └── ResourceNotFound  -32602, or -32002 on handshake revisions
+    │   ├── InternalError         -32603
+    │   ├── HeaderMismatch        -32020
+    │   ├── MissingClientCapability     -32021
+    │   ├── UnsupportedProtocolVersion  -32022
+    │   └── UrlElicitationRequired      -32042, 2025-11-25 only
+    ├── LocalProtocolError        our caller asked for what the state forbids
+    ├── InvalidResult             the peer's answer is not what its method returns
+    ├── RequestTimeout            no answer in time; the request was cancelled
+    ├── ConnectionClosed          the peer is gone
+    └── InputRoundsExceeded       the server keeps asking for input
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+__all__ = [
+    "HEADER_MISMATCH",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
+    "METHOD_NOT_FOUND",
+    "MISSING_REQUIRED_CLIENT_CAPABILITY",
+    "PARSE_ERROR",
+    "RESOURCE_NOT_FOUND",
+    "UNSUPPORTED_PROTOCOL_VERSION",
+    "URL_ELICITATION_REQUIRED",
+    "ConnectionClosed",
+    "HeaderMismatch",
+    "InputRoundsExceeded",
+    "InternalError",
+    "InvalidParams",
+    "InvalidRequest",
+    "InvalidResult",
+    "LocalProtocolError",
+    "MCPCoreError",
+    "MCPError",
+    "MethodNotFound",
+    "MissingClientCapability",
+    "ParseError",
+    "RequestTimeout",
+    "ResourceNotFound",
+    "UnsupportedProtocolVersion",
+    "UrlElicitationRequired",
+]
+
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+RESOURCE_NOT_FOUND = -32002
+HEADER_MISMATCH = -32020
+MISSING_REQUIRED_CLIENT_CAPABILITY = -32021
+UNSUPPORTED_PROTOCOL_VERSION = -32022
+URL_ELICITATION_REQUIRED = -32042
+
+
+class MCPCoreError(Exception):
+    """Base of everything the package raises on purpose."""
+
+
+class MCPError(MCPCoreError):
+    """A JSON-RPC error object.
+
+    Raised by a handler it goes to the wire as it is; answered by the peer it is
+    raised to the caller. `data` is any JSON value, `None` when absent. An error
+    received from a peer has the subclass of its code (`MCPError.of`).
+    """
+
+    _by_code: ClassVar[dict[int, type[MCPError]]] = {}
+
+    def __init__(self, code: int, message: str, data: Any = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.data = data
+
+    def __str__(self) -> str:
+        return self.message
+
+    def __repr__(self) -> str:
+        data = "" if self.data is None else f", {self.data!r}"
+        return f"{type(self).__name__}({self.code}, {self.message!r}{data})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (MCPError.of, (self.code, self.message, self.data))
+
+    @staticmethod
+    def of(code: int, message: str, data: Any = None) -> MCPError:
+        """The error of this code, in the most specific class there is for it."""
+        cls = MCPError._by_code.get(code, MCPError)
+        error = cls.__new__(cls)
+        MCPError.__init__(error, code, message, data)
+        return error
+
+
+class _Coded(MCPError):
+    """A subclass that fixes the code; the message stays free."""
+
+    CODE: ClassVar[int]
+
+    def __init_subclass__(cls) -> None:
+        MCPError._by_code.setdefault(cls.CODE, cls)
+
+    def __init__(self, message: str, data: Any = None) -> None:
+        super().__init__(self.CODE, message, data)
+
+
+class ParseError(_Coded):
+    """The bytes are no JSON text, or no UTF-8."""
+
+    CODE = PARSE_ERROR
+
+
+class InvalidRequest(_Coded):
+    """The JSON value is no legal JSON-RPC message."""
+
+    CODE = INVALID_REQUEST
+
+
+class MethodNotFound(_Coded):
+    """The method does not exist here: unknown, removed, or not advertised."""
+
+    CODE = METHOD_NOT_FOUND
+
+
+class InvalidParams(_Coded):
+    """The params do not fit the method."""
+
+    CODE = INVALID_PARAMS
+
+
+class ResourceNotFound(InvalidParams):
+    """A resource that does not exist; `data.uri` names it.
+
+    Goes out as -32602 in 2026-07-28 and as -32002 to every earlier revision.
+    Spec: server/resources, "Error Handling".
+    """
+
+    def __init__(self, uri: str, message: str | None = None) -> None:
+        super().__init__(message or f"Unknown resource: {uri}", {"uri": uri})
+
+
+class InternalError(_Coded):
+    """The receiver failed."""
+
+    CODE = INTERNAL_ERROR
+
+
+class HeaderMismatch(_Coded):
+    """A required HTTP header is missing, malformed, or differs from the body."""
+
+    CODE = HEADER_MISMATCH
+
+
+class MissingClientCapability(_Coded):
+    """The request needs a capability that its client did not declare.
+
+    `required` is a `ClientCapabilities`, or its JSON form, naming what is missing.
+    """
+
+    CODE = MISSING_REQUIRED_CLIENT_CAPABILITY
+
+    def __init__(self, message: str, required: Any) -> None:
+        super().__init__(message, {"requiredCapabilities": required})
+
+
+class UnsupportedProtocolVersion(_Coded):
+    """The named revision is not served; `data` lists those that are."""
+
+    CODE = UNSUPPORTED_PROTOCOL_VERSION
+
+    def __init__(self, requested: str, supported: list[str]) -> None:
+        super().__init__("Unsupported protocol version", {"supported": supported, "requested": requested})
+
+
+class UrlElicitationRequired(_Coded):
+    """The user must visit URLs first; revision 2025-11-25 only.
+
+    `elicitations` holds `ElicitRequestURLParams`, each with its `elicitation_id`.
+    """
+
+    CODE = URL_ELICITATION_REQUIRED
+
+    def __init__(self, elicitations: list[Any], message: str = "URL elicitation required") -> None:
+        super().__init__(message, {"elicitations": elicitations})
+
+
+class LocalProtocolError(MCPCoreError):
+    """Our caller asked for what the state of the connection forbids; nothing was sent."""
+
+
+class InvalidResult(MCPCoreError):
+    """The peer answered with a result that its method cannot return."""
+
+
+class RequestTimeout(MCPCoreError):
+    """No answer came in time. The peer was told to cancel the request."""
+
+
+class ConnectionClosed(MCPCoreError):
+    """The connection ended before the answer came, or before the message could be sent."""
+
+
+class InputRoundsExceeded(MCPCoreError):
+    """The server asked for more input than `input_required_max_rounds` allows."""

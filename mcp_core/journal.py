@@ -1,0 +1,137 @@
+"""The library's own log records, taken off the event loop.
+
+A handler of the user's that blocks (a full stderr pipe is enough) must not stall the
+protocol. So records pass through a bounded queue to a thread, which hands them to
+the loggers as they are configured; what does not fit is dropped, and counted.
+Adds no handler, level or filter, and writes nothing by itself (P-24).
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import sys
+import threading
+import traceback
+from typing import Any, Final
+
+__all__ = ["DEPTH", "Journal", "flush"]
+
+DEPTH: Final = 1000
+"""Records that may wait."""
+
+_queue: queue.Queue[logging.LogRecord | threading.Event] = queue.Queue(DEPTH)
+_lock: Final = threading.Lock()
+_dropped = 0
+_thread: threading.Thread | None = None
+
+
+class Journal:
+    """The records of one module, under its name."""
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(name)
+
+    def debug(self, message: str, *args: Any) -> None:
+        """Record what only a search for a fault needs."""
+        self._put(logging.DEBUG, message, args, None)
+
+    def warning(self, message: str, *args: Any) -> None:
+        """Record what the author of a server should look at."""
+        self._put(logging.WARNING, message, args, None)
+
+    def error(self, message: str, *args: Any, exc: BaseException | None = None) -> None:
+        """Record a failure, with the traceback of `exc`."""
+        self._put(logging.ERROR, message, args, exc)
+
+    def _put(self, level: int, message: str, args: tuple[Any, ...], exc: BaseException | None) -> None:
+        global _dropped
+        logger = self._logger
+        if not logger.isEnabledFor(level):
+            return
+        record = logger.makeRecord(logger.name, level, "(mcp_core)", 0, message, args, None)
+        if exc is not None:
+            # As text, now: the traceback would hold every frame of the request alive.
+            record.exc_text = "".join(traceback.format_exception(exc)).rstrip("\n")
+        _start()
+        try:
+            _queue.put_nowait(record)
+        except queue.Full:
+            _dropped += 1
+
+
+def _start() -> None:
+    global _thread
+    if _thread is None or not _thread.is_alive():
+        with _lock:
+            if _thread is None or not _thread.is_alive():
+                _thread = threading.Thread(target=_drain, name="mcp_core.journal", daemon=True)
+                _thread.start()
+
+
+def _drain() -> None:
+    global _dropped
+    while True:
+        item = _queue.get()
+        if isinstance(item, threading.Event):
+            item.set()
+            continue
+        _wait_for_stderr()
+        _hand_over(item)
+        if _dropped:
+            count, _dropped = _dropped, 0
+            note = logging.getLogger("mcp_core.journal")
+            _hand_over(
+                note.makeRecord(
+                    note.name, logging.WARNING, "(mcp_core)", 0, "%d log records were dropped", (count,), None
+                )
+            )
+
+
+def _hand_over(record: logging.LogRecord) -> None:
+    try:
+        logging.getLogger(record.name).handle(record)
+    except Exception:
+        # A handler of the user's that raises loses its record and nothing else.
+        if logging.raiseExceptions and sys.stderr is not None:
+            traceback.print_exc()
+
+
+def _wait_for_stderr() -> None:
+    """Wait outside of any lock until stderr takes a record.
+
+    A thread blocked inside `sys.stderr` would hold its lock, and the interpreter
+    aborts when it cannot take that lock on its way out.
+    """
+    try:
+        import select
+
+        poll = select.poll()
+        poll.register(2, select.POLLOUT)
+        poll.poll()
+    except (ImportError, AttributeError, OSError, ValueError):
+        return  # no `poll` on this system, or no stderr: nothing to wait for
+
+
+def flush(timeout: float = 1.0) -> bool:
+    """Wait until the records so far are handed over, `timeout` seconds at most."""
+    if _thread is None or not _thread.is_alive():
+        return True
+    done = threading.Event()
+    try:
+        _queue.put(done, timeout=timeout)
+    except queue.Full:
+        return False
+    return done.wait(timeout)
+
+
+def _after_fork() -> None:
+    # The thread stayed in the parent.
+    global _thread, _queue
+    _thread = None
+    _queue = queue.Queue(DEPTH)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,89 @@
+"""The handler of `subscriptions/listen`: one call is one subscription.
+
+Knows the bus and its request; nothing of how either travels.
+Spec: basic/patterns/subscriptions.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import anyio
+
+from mcp_core import types as t
+from mcp_core.context import RequestContext
+from mcp_core.envelope import SUBSCRIPTION_ID
+from mcp_core.journal import Journal
+from mcp_core.subscriptions import Event, ResourceUpdated, SubscriptionBus, honoured, method_of, wanted
+
+__all__ = ["BACKLOG", "Listen"]
+
+BACKLOG: Final = 1024
+"""Events that may wait for a client that does not read; then its subscription ends."""
+
+_journal = Journal(__name__)
+
+
+class Listen:
+    """Serves `subscriptions/listen` from a bus.
+
+    Acknowledges first, then forwards what the filter asks for and the server's
+    capabilities offer, each message under the id of the request. Ends with a result
+    when the client sends no more, when `close` is called, or when the client has left
+    too much unread; it can ask again and read the lists anew.
+    """
+
+    def __init__(self, bus: SubscriptionBus) -> None:
+        self._bus = bus
+        self._open: dict[object, Any] = {}
+
+    async def __call__(
+        self, ctx: RequestContext[Any], params: t.SubscriptionsListenRequestParams
+    ) -> t.SubscriptionsListenResult:
+        """Serve one subscription."""
+        asked = honoured(params.notifications, ctx.server.capabilities(ctx.protocol_version))
+        meta = {SUBSCRIPTION_ID: ctx.request_id}
+        send, events = anyio.create_memory_object_stream[Event](BACKLOG)
+
+        def deliver(event: Event) -> None:
+            if not wanted(event, asked):
+                return
+            try:
+                send.send_nowait(event)
+            except anyio.WouldBlock:
+                _journal.warning("subscription %r ended: its client does not read", ctx.request_id)
+                send.close()
+            except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+                return
+
+        forget = ctx.peer.on_end(send.close)
+        # Subscribed before the acknowledgement, so that no event falls between.
+        unsubscribe = self._bus.subscribe(deliver)
+        self._open[send] = send
+        try:
+            await ctx.notify(
+                "notifications/subscriptions/acknowledged",
+                t.SubscriptionsAcknowledgedNotificationParams(notifications=asked, _meta=meta),
+            )
+            with events:
+                async for event in events:
+                    await ctx.notify(method_of(event), _params(event, meta))
+        finally:
+            unsubscribe()
+            forget()
+            del self._open[send]
+            send.close()
+        return t.SubscriptionsListenResult(_meta=dict(meta))
+
+    def close(self) -> None:
+        """End every subscription gracefully."""
+        for send in list(self._open.values()):
+            send.close()
+
+
+def _params(event: Event, meta: dict[str, Any]) -> t.NotificationParams:
+    if isinstance(event, ResourceUpdated):
+        return t.ResourceUpdatedNotificationParams(uri=event.uri, _meta=meta)
+    return t.NotificationParams(_meta=meta)
+
+

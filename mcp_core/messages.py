@@ -1,0 +1,242 @@
+"""JSON-RPC frames: the four kinds of message, read and written.
+
+Knows the JSON-RPC envelope; nothing of MCP's methods. Params, results and error
+data stay `Raw` bytes: who knows the method decodes them, once.
+Spec: basic, "Messages"; JSON-RPC 2.0 sections 4 to 6.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias, cast
+
+from msgspec import UNSET, Raw, Struct, UnsetType
+
+from mcp_core import codec
+from mcp_core.errors import InvalidParams, InvalidRequest, MCPError, ParseError
+
+__all__ = [
+    "ErrorResponse",
+    "Frame",
+    "Malformed",
+    "Notification",
+    "Request",
+    "RequestId",
+    "Response",
+    "decode_batch",
+    "decode_frame",
+    "encode_error",
+    "encode_notification",
+    "encode_request",
+    "encode_response",
+    "is_batch",
+]
+
+RequestId: TypeAlias = int | str
+
+NO_PARAMS: Final = Raw(b"{}")
+"""What absent or null params are read as."""
+
+
+class Request(Struct):
+    """A call that wants an answer."""
+
+    id: RequestId
+    method: str
+    params: Raw
+
+
+class Notification(Struct):
+    """A call that gets none."""
+
+    method: str
+    params: Raw
+
+
+class Response(Struct):
+    """The peer's result of our request."""
+
+    id: RequestId
+    result: Raw
+
+
+class ErrorResponse(Struct):
+    """The peer's refusal of our request; no id when it could not read ours."""
+
+    id: RequestId | None
+    error: MCPError
+
+
+class Malformed(Struct):
+    """What arrived was no legal message; `error` is what its sender is told.
+
+    `id` is that of the broken message where it could be read (P-26).
+    `answerable` is false for a broken response: answering one could start a loop.
+    """
+
+    error: MCPError
+    id: RequestId | None = None
+    answerable: bool = True
+
+
+Frame: TypeAlias = Request | Notification | Response | ErrorResponse | Malformed
+
+
+class _Envelope(Struct):
+    jsonrpc: Literal["2.0"]
+    method: str | UnsetType = UNSET
+    id: int | str | UnsetType = UNSET
+    params: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+class _ErrorObject(Struct):
+    code: int
+    message: str
+    data: Any = None
+
+
+_BRACE = ord("{")
+_envelope: codec.Decoder[_Envelope] = codec.decoder(_Envelope)
+_members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
+_elements: codec.Decoder[list[Raw]] = codec.decoder(list[Raw])
+_error_object: codec.Decoder[_ErrorObject] = codec.decoder(_ErrorObject)
+
+
+def decode_frame(data: bytes | Raw) -> Frame:
+    """The message in this JSON text. Never raises: what is no message is `Malformed`."""
+    try:
+        envelope = _envelope(data)
+    except (codec.Undecodable, codec.Misfit) as exc:
+        return _diagnose(bytes(data), exc)
+    method, request_id = envelope.method, envelope.id
+    if method is not UNSET:
+        params = envelope.params
+        if params is UNSET:
+            params = NO_PARAMS
+        elif memoryview(params)[0] != _BRACE:
+            if bytes(params) != b"null":
+                return _positional(None if request_id is UNSET else request_id)
+            params = NO_PARAMS
+        if request_id is UNSET:
+            return Notification(method, params)
+        return Request(request_id, method, params)
+    return _answer(envelope)
+
+
+def _positional(request_id: RequestId | None) -> Malformed:
+    return Malformed(InvalidParams("params must be an object"), request_id, answerable=request_id is not None)
+
+
+def _answer(envelope: _Envelope) -> Frame:
+    request_id, result, error = envelope.id, envelope.result, envelope.error
+    readable = None if request_id is UNSET else request_id
+    if (result is UNSET) == (error is UNSET):
+        # An object with an id and nothing else was meant as a request: say so.
+        fault = InvalidRequest("a message needs a method, a result or an error")
+        return Malformed(fault, readable, answerable=result is UNSET)
+    if error is not UNSET:
+        try:
+            known = _error_object(error)
+        except (codec.Undecodable, codec.Misfit) as exc:
+            return Malformed(InvalidRequest(f"malformed error object: {exc}"), readable, answerable=False)
+        return ErrorResponse(readable, MCPError.of(known.code, known.message, known.data))
+    if readable is None:
+        return Malformed(InvalidRequest("a response needs the id of its request"), answerable=False)
+    return Response(readable, cast(Raw, result))
+
+
+def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
+    """What is wrong with a text that is no envelope, and whose it was."""
+    if isinstance(fault, codec.Undecodable):
+        return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
+    if str(fault) == "nested too deeply":
+        return Malformed(InvalidParams("the message is nested too deeply"), codec.recover_id(data))
+    try:
+        members = _members(data)
+    except codec.Undecodable as exc:
+        return Malformed(ParseError("Parse error: " + str(exc)), codec.recover_id(data))
+    except codec.Misfit:
+        return Malformed(InvalidRequest("a message must be a JSON object"))
+    if "error" in members and "method" not in members and bytes(members.get("id", b"null")) == b"null":
+        return _idless_error(members)
+    raw_id = members.get("id")
+    request_id = None if raw_id is None else codec.read_id(raw_id)
+    if bytes(members.get("jsonrpc", b"")) != b'"2.0"':
+        reason = 'jsonrpc must be "2.0"'
+    elif raw_id is not None and request_id is None:
+        reason = "id must be a string or an integer"
+    else:
+        reason = "method must be a string"
+    is_answer = "method" not in members and ("result" in members or "error" in members)
+    return Malformed(InvalidRequest(reason), request_id, answerable=not is_answer)
+
+
+def _idless_error(members: dict[str, Raw]) -> Malformed | ErrorResponse:
+    """An error with `id: null`: the JSON-RPC form of one without id (D-02)."""
+    try:
+        known = _error_object(members["error"])
+    except (codec.Undecodable, codec.Misfit) as exc:
+        return Malformed(InvalidRequest(f"malformed error object: {exc}"), answerable=False)
+    return ErrorResponse(None, MCPError.of(known.code, known.message, known.data))
+
+
+def is_batch(data: bytes) -> bool:
+    """Whether the text is an array, which only revision 2025-03-26 allows (P-29)."""
+    return data.startswith(b"[") or data.lstrip().startswith(b"[")
+
+
+def decode_batch(data: bytes) -> list[Frame]:
+    """The messages of a batch, each on its own; what is no batch is one `Malformed`."""
+    try:
+        elements = _elements(data)
+    except codec.Undecodable as exc:
+        return [Malformed(ParseError("Parse error: " + str(exc)))]
+    except codec.Misfit:
+        return [Malformed(InvalidParams("the message is nested too deeply"))]
+    if not elements:
+        return [Malformed(InvalidRequest("a batch must not be empty"))]
+    return [decode_frame(bytes(element)) for element in elements]
+
+
+# --- writing ------------------------------------------------------------------------
+
+
+def _id_bytes(request_id: RequestId) -> bytes:
+    return b"%d" % request_id if type(request_id) is int else codec.encode(request_id)
+
+
+def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> bytes:
+    """A response around a ready result.
+
+    `tail` is put in place of the result's closing brace; it begins with a comma
+    and ends with the brace. The result must not be empty then.
+    """
+    if tail:
+        return b"".join((b'{"jsonrpc":"2.0","id":', _id_bytes(request_id), b',"result":', result[:-1], tail, b"}"))
+    return b"".join((b'{"jsonrpc":"2.0","id":', _id_bytes(request_id), b',"result":', result, b"}"))
+
+
+def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
+    """An error response; the id is left out when there is none (P-26)."""
+    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    if error.data is not None:
+        body["data"] = error.data
+    member = b"" if request_id is None else b'"id":%b,' % _id_bytes(request_id)
+    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode(body))
+
+
+def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
+    """A request; params that are `None` are left out."""
+    return b'{"jsonrpc":"2.0","id":%b,%b' % (_id_bytes(request_id), _call(method, params))
+
+
+def encode_notification(method: str, params: Any) -> bytes:
+    """A notification; params that are `None` are left out."""
+    return b'{"jsonrpc":"2.0",%b' % _call(method, params)
+
+
+def _call(method: str, params: Any) -> bytes:
+    if params is None:
+        return b'"method":%b}' % codec.encode(method)
+    return b'"method":%b,"params":%b}' % (codec.encode(method), codec.encode(params))

@@ -1,0 +1,291 @@
+"""What a peer of an older revision is sent instead of what the author wrote.
+
+Handlers always speak the newest revision. This module holds, as data, which member
+of which type exists since (or only until) which revision, and the few rules that
+replace a value instead of leaving it out. A value that the revision knows whole is
+passed on untouched; only one that it does not is taken apart.
+Spec: the schemas of each revision; the mapping is that of `docs/architecture.md`.
+"""
+
+from __future__ import annotations
+
+import base64
+from functools import lru_cache
+from types import UnionType
+from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
+
+from msgspec import Raw, Struct
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, InternalError, InvalidParams, MissingClientCapability, MCPError, ResourceNotFound
+from mcp_core.revisions import (
+    ALL_REVISIONS,
+    HANDSHAKE_REVISIONS,
+    MODERN_REVISIONS,
+    V2025_03_26,
+    V2025_06_18,
+    V2025_11_25,
+    V2026_07_28,
+    is_modern,
+)
+
+__all__ = ["FIELD_REVISIONS", "knows", "project", "project_error", "project_json"]
+
+_Revisions = tuple[str, ...]
+
+
+def _since(revision: str) -> _Revisions:
+    return tuple(r for r in ALL_REVISIONS if r >= revision)
+
+
+_V2, _V3, _V4, _V5 = (_since(r) for r in (V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28))
+_ONLY_V4: Final = (V2025_11_25,)
+_TITLED: Final = {"title": _V3, "icons": _V4, "_meta": _V3}
+_BLOCK: Final = {"_meta": _V3}
+
+FIELD_REVISIONS: Final[dict[type[Struct], dict[str, _Revisions]]] = {
+    t.Result: {"result_type": _V5},
+    t.CacheableResult: {"ttl_ms": _V5, "cache_scope": _V5},
+    t.Implementation: {"title": _V3, "description": _V4, "website_url": _V4, "icons": _V4},
+    t.Annotations: {"last_modified": _V3},
+    t.TextContent: _BLOCK,
+    t.ImageContent: _BLOCK,
+    t.EmbeddedResource: _BLOCK,
+    t.AudioContent: _BLOCK,
+    t.ResourceContents: _BLOCK,
+    t.ResourceLink: {"icons": _V4},
+    t.Tool: {**_TITLED, "annotations": _V2, "output_schema": _V3, "execution": _ONLY_V4},
+    t.CallToolResult: {"structured_content": _V3},
+    t.Resource: _TITLED,
+    t.ResourceTemplate: _TITLED,
+    t.Prompt: _TITLED,
+    t.PromptArgument: {"title": _V3},
+    t.PromptReference: {"title": _V3},
+    t.Root: {"_meta": _V3},
+    t.CompleteRequestParams: {"context": _V3},
+    t.ProgressNotificationParams: {"message": _V2},
+    t.ServerCapabilities: {"completions": _V2, "tasks": _ONLY_V4, "extensions": _V5},
+    t.ClientCapabilities: {"elicitation": _V3, "tasks": _ONLY_V4, "extensions": _V5},
+    t.RootsCapability: {"list_changed": HANDSHAKE_REVISIONS},
+    t.SamplingCapability: {"context": _V4, "tools": _V4},
+    t.ElicitationCapability: {"form": _V4, "url": _V4},
+    t.SamplingMessage: {"_meta": _V4},
+    t.CreateMessageRequestParams: {"tools": _V4, "tool_choice": _V4, "task": _ONLY_V4},
+    t.CallToolRequestParams: {"task": _ONLY_V4, "input_responses": _V5, "request_state": _V5},
+    t.GetPromptRequestParams: {"input_responses": _V5, "request_state": _V5},
+    t.ReadResourceRequestParams: {"input_responses": _V5, "request_state": _V5},
+    t.ElicitRequestFormParams: {"mode": _V4, "task": _ONLY_V4},
+    t.ElicitRequestURLParams: {"elicitation_id": _ONLY_V4, "task": _ONLY_V4},
+}
+"""The members that not every revision has, per type; a subclass has those of its bases.
+
+The revisions are those in which the type itself exists and has the member.
+"""
+
+_BLOCKS: Final = (t.AudioContent, t.ResourceLink)
+"""Blocks that are replaced where their kind does not exist yet."""
+
+
+def knows(kind: type[Struct], field: str, revision: str) -> bool:
+    """Whether this member of the type exists in the revision."""
+    for base in kind.__mro__:
+        revisions = FIELD_REVISIONS.get(base, {}).get(field)
+        if revisions is not None:
+            return revision in revisions
+    return True
+
+
+def project(value: Any, revision: str) -> Any:
+    """The value as a peer of this revision may be sent it.
+
+    Returns `value` itself where nothing has to change, else its JSON form, changed.
+    """
+    if revision in MODERN_REVISIONS and not _plan(type(value), revision).lossy:
+        return value
+    if not _touched(value, revision):
+        return value
+    return _Projector(revision).struct(codec.to_json(value), type(value))
+
+
+def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
+    """The JSON form of a value of this type, as a peer of this revision may be sent it."""
+    return _Projector(revision).struct(data, kind) if _plan(kind, revision).lossy else data
+
+
+class _Plan(Struct):
+    """What has to be looked at in values of one type, for one revision.
+
+    `dropped` maps the members to leave out to their default object; `nested` are the
+    members whose values have plans of their own; `ruled` marks a type with a rule.
+    """
+
+    dropped: dict[str, Any]
+    nested: dict[str, type[Struct] | None]
+    ruled: bool
+
+    @property
+    def lossy(self) -> bool:
+        return bool(self.dropped or self.nested or self.ruled)
+
+
+_IDLE: Final = _Plan({}, {}, False)
+
+
+@lru_cache(maxsize=1024)
+def _plan(kind: type[Any], revision: str) -> _Plan:
+    if not issubclass(kind, Struct):
+        return _IDLE
+    return _make_plan(kind, revision, frozenset())
+
+
+def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> _Plan:
+    dropped: dict[str, Any] = {}
+    nested: dict[str, type[Struct] | None] = {}
+    names = kind.__struct_fields__
+    defaults = dict(zip(names[len(names) - len(kind.__struct_defaults__) :], kind.__struct_defaults__, strict=True))
+    for name, hint in _hints(kind).items():
+        if not knows(kind, name, revision):
+            dropped[name] = defaults.get(name)
+            continue
+        inner = [s for s in _structs(hint) if s not in above and _lossy(s, revision, above | {kind})]
+        if inner:
+            nested[name] = inner[0] if len(_structs(hint)) == 1 else None
+    return _Plan(dropped, nested, _ruled(kind, revision))
+
+
+def _lossy(kind: type[Struct], revision: str, above: frozenset[type]) -> bool:
+    return _make_plan(kind, revision, above).lossy
+
+
+def _ruled(kind: type[Struct], revision: str) -> bool:
+    if kind is t.CallToolResult or kind is t.Tool:
+        return not is_modern(revision)
+    if kind is t.AudioContent:
+        return revision < V2025_03_26
+    if kind is t.ResourceLink:
+        return revision < V2025_06_18
+    return False
+
+
+@lru_cache(maxsize=256)
+def _hints(kind: type[Struct]) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {name: hints[name] for name in kind.__struct_fields__ if name in hints}
+
+
+def _structs(hint: Any) -> list[type[Struct]]:
+    """The Structs that a value of this annotation may be or hold."""
+    if isinstance(hint, type) and issubclass(hint, Struct):
+        return [hint]
+    if get_origin(hint) in (list, dict, Union, UnionType):
+        return [s for argument in get_args(hint) for s in _structs(argument)]
+    return []
+
+
+def _touched(value: Any, revision: str) -> bool:
+    """Whether anything in the value is unknown to the revision."""
+    if isinstance(value, list):
+        return any(_touched(item, revision) for item in cast("list[Any]", value))
+    if isinstance(value, dict):
+        return any(_touched(item, revision) for item in cast("dict[Any, Any]", value).values())
+    if not isinstance(value, Struct):
+        return False
+    plan = _plan(type(value), revision)
+    if plan.ruled and _breaks_rule(value, revision):
+        return True
+    for name, default in plan.dropped.items():
+        if getattr(value, name) is not default:
+            return True
+    return any(_touched(getattr(value, name), revision) for name in plan.nested)
+
+
+def _breaks_rule(value: Struct, revision: str) -> bool:
+    if isinstance(value, t.CallToolResult):
+        structured = value.structured_content
+        return structured is not None and not _is_object(structured)
+    if isinstance(value, t.Tool):
+        schema = value.output_schema
+        return schema is not None and schema.get("type") != "object"
+    return isinstance(value, _BLOCKS)
+
+
+def _is_object(value: Any) -> bool:
+    if isinstance(value, Raw):
+        return bytes(value).lstrip()[:1] == b"{"
+    return isinstance(value, dict | Struct) or not isinstance(value, list | tuple | str | int | float | bool)
+
+
+class _Projector:
+    """Takes the JSON form of a typed value apart."""
+
+    def __init__(self, revision: str) -> None:
+        self.revision = revision
+
+    def struct(self, data: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
+        plan = _plan(kind, self.revision)
+        wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+        kept = {k: v for k, v in data.items()}
+        for name in plan.dropped:
+            kept.pop(wire[name], None)
+        for name in plan.nested:
+            if wire[name] in kept:
+                kept[wire[name]] = self._value(kept[wire[name]], _hints(kind)[name])
+        if kind is t.CallToolResult and not isinstance(kept.get("structuredContent", {}), dict):
+            del kept["structuredContent"]
+        if kind is t.Tool and kept.get("outputSchema", {"type": "object"}).get("type") != "object":
+            del kept["outputSchema"]
+        return kept
+
+    def _value(self, value: Any, hint: Any) -> Any:
+        kinds = _structs(hint)
+        if isinstance(value, list):
+            return [self._value(item, hint) for item in cast("list[Any]", value)]
+        if not isinstance(value, dict) or not kinds:
+            return value
+        data = cast("dict[str, Any]", value)
+        kind = self._kind(data, kinds)
+        if kind is None:
+            return {k: self._value(v, hint) for k, v in data.items()} if get_origin(hint) is dict else data
+        if issubclass(kind, _BLOCKS) and _ruled(kind, self.revision):
+            return _stand_in(data)
+        return self.struct(data, kind)
+
+    @staticmethod
+    def _kind(data: dict[str, Any], kinds: list[type[Struct]]) -> type[Struct] | None:
+        for kind in kinds:
+            config = kind.__struct_config__
+            if config.tag_field is None or data.get(config.tag_field) == config.tag:
+                return kind
+        return None
+
+
+def _stand_in(block: dict[str, Any]) -> dict[str, Any]:
+    """What takes the place of a block that the revision lacks."""
+    kept = {"annotations": block["annotations"]} if "annotations" in block else {}
+    if block["type"] == "audio":
+        digest = base64.b64encode(block["data"][:48].encode()).decode()
+        resource = {"uri": f"audio:{digest}", "mimeType": block["mimeType"], "blob": block["data"]}
+        return {"type": "resource", "resource": resource, **kept}
+    return {"type": "text", "text": f"{block.get('title') or block['name']}: {block['uri']}", **kept}
+
+
+def project_error(error: MCPError, revision: str) -> MCPError:
+    """The error under the code that this revision has for it.
+
+    A missing resource has one code in either era; codes that 2026-07-28 forbids are
+    replaced there (R-ERR-08).
+    """
+    if not is_modern(revision):
+        if isinstance(error, ResourceNotFound):
+            return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
+        if isinstance(error, MissingClientCapability):
+            return InvalidParams(error.message)
+        return error
+    if error.code == RESOURCE_NOT_FOUND:
+        return InvalidParams(error.message, error.data)
+    if error.code == URL_ELICITATION_REQUIRED:
+        return InternalError(error.message)
+    return error
+
+

@@ -1,0 +1,316 @@
+"""What a handler returned, made into the bytes of its result.
+
+Handlers return a Struct, a dict, ready bytes or a `Prepared`. Each is checked
+against its method, completed with what the revision demands (`resultType`, cache
+hints, the server's stamp), brought to the revision of its reader, and encoded once.
+Knows no connection. Raises `WrongResult` for what the method cannot return.
+Spec: basic, "ResultType", "`_meta`"; server/utilities/caching.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, cast
+
+import msgspec
+from msgspec import Raw, Struct
+
+from mcp_core import codec, projection
+from mcp_core import types as t
+from mcp_core.errors import MissingClientCapability
+from mcp_core.methods import Method
+from mcp_core.revisions import is_modern
+
+__all__ = ["SERVER_INFO", "ResultEncoder", "WrongResult"]
+
+SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
+
+_DEFAULT_TYPE: Final = t.Result.__struct_defaults__[1]
+_DEFAULT_TTL: Final = 0
+_DEFAULT_SCOPE: Final = "private"
+
+_members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
+
+
+class WrongResult(Exception):
+    """The handler returned what its method cannot return; the text is for its author."""
+
+
+class ResultEncoder:
+    """Encodes the results of one server.
+
+    An encoded result is a pair: the JSON object, and a tail that stands in for its
+    closing brace, or nothing. `messages.encode_response` joins the two around it.
+    """
+
+    def __init__(self, server_info: t.Implementation, *, stamped: bool = True) -> None:
+        self._stamp = codec.encode(server_info) if stamped else None
+        self._stamp_raw = Raw(self._stamp or b"")
+        meta = b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), self._stamp) if stamped else b"}"
+        self._tail = meta
+        self._complete = b',"resultType":"complete"' + meta
+        self._complete_cacheable = b',"resultType":"complete","ttlMs":0,"cacheScope":"private"' + meta
+
+    def encode(self, value: Any, row: Method | None, revision: str) -> tuple[bytes, bytes]:
+        """The result of this method (`None`: one that MCP does not define) for a reader.
+
+        Raises:
+            WrongResult: The method cannot return this.
+            TypeError, ValueError: Something in it has no JSON form.
+        """
+        if isinstance(value, t.Prepared):
+            return self._prepared(cast("t.Prepared[Any]", value), row, revision)
+        if isinstance(value, Struct):
+            return self._struct(value, row, revision)
+        if isinstance(value, Raw):
+            return self._raw(value, row, revision)
+        if isinstance(value, dict):
+            return self._dict(cast("dict[str, Any]", value), row, revision)
+        if value is None and (row is None or row.result is t.EmptyResult):
+            return self._struct(t.EmptyResult(), row, revision)
+        raise WrongResult(f"a handler of {_name(row)} returned {type(value).__name__}; expected {_expected(row)}")
+
+    def _prepared(self, prepared: t.Prepared[Any], row: Method | None, revision: str) -> tuple[bytes, bytes]:
+        key = (self, revision)
+        kept = prepared.kept(key)
+        if kept is None:
+            body, tail = self._struct(prepared.value, row, revision)
+            kept = (body[:-1] + tail, b"") if tail else (body, b"")
+            prepared.keep(key, kept)
+        return kept
+
+    # --- Structs ------------------------------------------------------------------
+
+    def _struct(self, value: Struct, row: Method | None, revision: str) -> tuple[bytes, bytes]:
+        if row is not None and not _fits(value, row):
+            raise WrongResult(f"a handler of {row.name} returned {type(value).__name__}; expected {_expected(row)}")
+        if isinstance(value, t.CallToolResult):
+            value = _with_long_texts(value)
+        modern = is_modern(revision)
+        if not modern and isinstance(value, t.InputRequiredResult):
+            raise WrongResult(
+                f"a handler of {_name(row)} asked for input by a result; "
+                f"a client of {revision} is asked by ctx.elicit, ctx.create_message or ctx.list_roots"
+            )
+        if modern and self._stamp is not None and isinstance(value, t.MetaObject) and value.meta is not None:
+            value = msgspec.structs.replace(value, _meta=self._stamped(value.meta))
+        shown = projection.project(value, revision)
+        body = codec.encode(shown)
+        if not modern:
+            return body, b""
+        return _joined(body, self._struct_tail(value))
+
+    def _struct_tail(self, value: Struct) -> bytes:
+        """What the encoding left out because it holds its default."""
+        if not isinstance(value, t.Result):
+            return self._complete
+        plain = value.meta is None
+        if value.result_type is _DEFAULT_TYPE:
+            if not isinstance(value, t.CacheableResult):
+                return self._complete if plain else b',"resultType":"complete"}'
+            if value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE and plain:
+                return self._complete_cacheable
+        return self._assembled_tail(value, plain)
+
+    def _assembled_tail(self, value: t.Result, plain: bool) -> bytes:
+        parts: list[bytes] = []
+        if value.result_type is _type_default(type(value)):
+            parts.append(b',"resultType":' + codec.encode(value.result_type))
+        if isinstance(value, t.CacheableResult):
+            if value.ttl_ms is _DEFAULT_TTL:
+                parts.append(b',"ttlMs":0')
+            if value.cache_scope is _DEFAULT_SCOPE:
+                parts.append(b',"cacheScope":"private"')
+        parts.append(self._tail if plain else b"}")
+        return b"".join(parts)
+
+    def _stamped(self, meta: dict[str, Any]) -> dict[str, Any]:
+        if meta.get(SERVER_INFO) is not None:
+            return meta
+        return {**meta, SERVER_INFO: self._stamp_raw}
+
+    # --- what authors wrote as JSON -------------------------------------------------
+
+    def _dict(self, value: dict[str, Any], row: Method | None, revision: str) -> tuple[bytes, bytes]:
+        kind = _type_of(value.get("resultType"), row)
+        shown = value
+        if kind is not None and row is not None:
+            typed = _checked(value, kind, row)
+            shown = {**({"isError": False} if kind is t.CallToolResult else {}), **value}
+            if isinstance(typed, t.InputRequiredResult) and not is_modern(revision):
+                return self._struct(typed, row, revision)
+            if not is_modern(revision):
+                shown = projection.project_json(shown, kind, revision)
+        if not is_modern(revision):
+            return codec.encode({k: v for k, v in shown.items() if k != "resultType"}), b""
+        return codec.encode(self._completed(shown, row)), b""
+
+    def _completed(self, value: dict[str, Any], row: Method | None) -> dict[str, Any]:
+        completed = dict(value)
+        completed.setdefault("resultType", "complete")
+        if row is not None and row.cacheable and completed["resultType"] == "complete":
+            completed.setdefault("ttlMs", _DEFAULT_TTL)
+            completed.setdefault("cacheScope", _DEFAULT_SCOPE)
+        if self._stamp is not None:
+            completed["_meta"] = self._stamped(value.get("_meta") or {})
+        return completed
+
+    def _raw(self, value: Raw, row: Method | None, revision: str) -> tuple[bytes, bytes]:
+        """Ready bytes: scanned once for their members, which stay as they are."""
+        try:
+            body = codec.compact(value)
+            members: dict[str, Any] = dict(_members(body))
+        except (codec.Undecodable, codec.Misfit) as exc:
+            raise WrongResult(f"a handler of {_name(row)} returned bytes that are no JSON object: {exc}") from None
+        if not is_modern(revision):
+            structured = members.get("structuredContent")
+            dropped = {"resultType", "ttlMs", "cacheScope"}
+            if structured is not None and not bytes(structured).startswith(b"{"):
+                dropped.add("structuredContent")
+            if dropped.isdisjoint(members):
+                return body, b""
+            return codec.encode({k: v for k, v in members.items() if k not in dropped}), b""
+        if "_meta" in members:
+            members["_meta"] = codec.decode_any(members["_meta"])
+        if "resultType" in members:
+            members["resultType"] = codec.decode_any(members["resultType"])
+        return codec.encode(self._completed(members, row)), b""
+
+
+def _joined(body: bytes, tail: bytes) -> tuple[bytes, bytes]:
+    # An empty object has no member for the tail's comma to follow.
+    return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
+
+
+def _type_default(kind: type[t.Result]) -> str:
+    return cast(str, kind.__struct_defaults__[kind.__struct_fields__.index("result_type") - _required(kind)])
+
+
+def _required(kind: type[Struct]) -> int:
+    return len(kind.__struct_fields__) - len(kind.__struct_defaults__)
+
+
+def _name(row: Method | None) -> str:
+    return "a custom method" if row is None else row.name
+
+
+def _expected(row: Method | None) -> str:
+    if row is None:
+        return "a Struct, a dict, msgspec.Raw or None"
+    also = ", InputRequiredResult" if row.may_ask else ""
+    return f"{row.result.__name__}{also}, a dict or msgspec.Raw"
+
+
+def _fits(value: Struct, row: Method) -> bool:
+    kind = row.result
+    if isinstance(value, kind):
+        return True
+    if isinstance(value, t.InputRequiredResult):
+        return row.may_ask
+    # Results of extensions and tasks name their own type; a plain Result is empty.
+    if isinstance(value, t.CreateTaskResult):
+        return row.name == "tools/call"
+    return isinstance(value, t.Result) and (value.result_type != "complete" or kind is t.EmptyResult)
+
+
+def _type_of(result_type: Any, row: Method | None) -> type[Struct] | None:
+    """The type to check a dict against: that of its method, or none if it names another."""
+    if row is None:
+        return None
+    if result_type == "input_required" and row.may_ask:
+        return t.InputRequiredResult
+    return row.result if result_type in (None, "complete") else None
+
+
+def _checked(value: dict[str, Any], kind: type[Struct], row: Method) -> Struct:
+    try:
+        typed = codec.convert(codec.to_json(value), kind)
+    except codec.Misfit as exc:
+        raise WrongResult(f"a handler of {row.name} returned a dict that is no {kind.__name__}: {exc}") from None
+    for name, wire in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        # Left in, it would be sent under a name that no client reads (S-094).
+        if name != wire and name in value:
+            raise WrongResult(f"a handler of {row.name} returned a dict with {name!r}; on the wire it is {wire!r}")
+    return typed
+
+
+def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
+    """The result with its long strings as ready bytes, the result itself unchanged."""
+    raw = result.structured_content
+    if isinstance(raw, Raw):
+        result = msgspec.structs.replace(result, structured_content=_one_line(raw))
+    long = [i for i, block in enumerate(result.content) if _length(block) >= codec.LONG_TEXT]
+    if not long:
+        return result
+    content: list[Any] = list(result.content)
+    for index in long:
+        block = content[index]
+        if isinstance(block, t.TextContent):
+            content[index] = msgspec.structs.replace(block, text=codec.long_text(block.text))
+        else:
+            content[index] = msgspec.structs.replace(block, data=codec.long_text(block.data))
+    return msgspec.structs.replace(result, content=content)
+
+
+def _length(block: Any) -> int:
+    if isinstance(block, t.TextContent):
+        return len(block.text) if isinstance(block.text, str) else 0
+    if isinstance(block, t.ImageContent | t.AudioContent):
+        return len(block.data) if isinstance(block.data, str) else 0
+    return 0
+
+
+def _one_line(raw: Raw) -> Raw:
+    try:
+        return Raw(codec.compact(raw))
+    except codec.Undecodable as exc:
+        raise WrongResult(f"structured_content is no JSON text: {exc}") from None
+
+
+def check_input_required(result: Any, capabilities: t.ClientCapabilities) -> None:
+    """Check a result that asks for input against what its client declared.
+
+    Raises:
+        WrongResult: It asks for nothing, or by a method that is no input request.
+        MissingClientCapability: The client did not declare what it takes (R-MRTR-04).
+    """
+    if not result.input_requests and result.request_state is None:
+        raise WrongResult("InputRequiredResult needs input_requests or request_state")
+    for key, request in (result.input_requests or {}).items():
+        method = request.method if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request)["method"]
+        params = request.params if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request).get("params")
+        if method not in t.INPUT_METHODS:
+            raise WrongResult(f"input request {key!r} names {method!r}; known are {', '.join(t.INPUT_METHODS)}")
+        require_capability(method, params, capabilities)
+
+
+def require_capability(method: str, params: Any, capabilities: t.ClientCapabilities) -> None:
+    """Raise `MissingClientCapability` if a client without these may not be asked this."""
+    needed = _needed(method, params, capabilities)
+    if needed is not None:
+        raise MissingClientCapability(f"the client did not declare what {method} needs", needed)
+
+
+def _needed(method: str, params: Any, has: t.ClientCapabilities) -> dict[str, Any] | None:
+    if method == "roots/list":
+        return {"roots": {}} if has.roots is None else None
+    if method == "sampling/createMessage":
+        if has.sampling is None:
+            return {"sampling": {}}
+        with_tools = _member(params, "tools", "tools") is not None or _member(params, "tool_choice", "toolChoice")
+        return {"sampling": {"tools": {}}} if with_tools and has.sampling.tools is None else None
+    mode = _member(params, "mode", "mode") or "form"
+    elicitation = has.elicitation
+    if elicitation is None:
+        return {"elicitation": {mode: {}}}
+    if mode == "url":
+        return {"elicitation": {"url": {}}} if elicitation.url is None else None
+    # Neither mode named means forms only (R-ELIC-01).
+    return {"elicitation": {"form": {}}} if elicitation.form is None and elicitation.url is not None else None
+
+
+def _member(params: Any, name: str, wire: str) -> Any:
+    if isinstance(params, dict):
+        return cast("dict[str, Any]", params).get(wire)
+    return getattr(params, name, None)
+
+

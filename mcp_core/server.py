@@ -1,0 +1,469 @@
+"""The server: its identity, its handlers, and the ways to serve.
+
+Registers what the author gives, answers the protocol's own methods, and derives the
+capabilities. How a message is served is the dispatcher's business.
+Spec: basic/lifecycle; server/discover; basic/versioning.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, cast
+
+from msgspec import Raw
+
+from mcp_core import types as t
+from mcp_core.backend import Backend
+from mcp_core.channel import Channel
+from mcp_core.connection import Connection
+from mcp_core.context import MCPDeprecationWarning, Peer, RequestContext
+from mcp_core.dispatch import Dispatcher, Middleware
+from mcp_core.errors import InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
+from mcp_core.handlers import HandlerFunction, Handlers
+from mcp_core.lifespan import Lifespan
+from mcp_core.listening import Listen
+from mcp_core.messages import (
+    Malformed,
+    Notification,
+    Request,
+    RequestId,
+    decode_frame,
+    encode_error,
+    encode_notification,
+)
+from mcp_core.methods import hooks
+from mcp_core.observers import Observers
+from mcp_core.results import ResultEncoder
+from mcp_core.revisions import HANDSHAKE_REVISIONS, check_served, is_modern, newest_first
+from mcp_core.session import Handshake
+from mcp_core.subscriptions import Event, InProcessBus, ResourceUpdated, SubscriptionBus, method_of
+
+__all__ = ["Hooks", "Server"]
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    L = TypeVar("L", default=dict[str, Any])
+else:
+    from typing import TypeVar
+
+    L = TypeVar("L")
+R = TypeVar("R")
+
+Answer: TypeAlias = R | t.Prepared[R] | dict[str, Any] | Raw | t.ErrorData
+Handled: TypeAlias = Answer[R] | Awaitable[Answer[R]]
+"""What a handler gives: its result in any of the accepted forms, at once or awaited."""
+
+class Hooks(TypedDict, Generic[L], total=False):
+    """The keywords of `Server` that serve MCP's methods, one for each.
+
+    All have the shape `(ctx, params) -> result`. An `async def` runs in a task of its
+    own; a plain `def` is called where the message is read and must not block, unless
+    middleware is installed; what it returns is awaited if it can be.
+    """
+
+    on_list_tools: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListToolsResult]]
+    on_call_tool: Callable[[RequestContext[L], t.CallToolRequestParams], Handled[t.CallToolResult | t.InputRequiredResult]]
+    on_list_resources: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourcesResult]]
+    on_list_resource_templates: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourceTemplatesResult]]
+    on_read_resource: Callable[[RequestContext[L], t.ReadResourceRequestParams], Handled[t.ReadResourceResult | t.InputRequiredResult]]
+    on_subscribe_resource: Callable[[RequestContext[L], t.SubscribeRequestParams], Handled[t.EmptyResult | None]]
+    on_unsubscribe_resource: Callable[[RequestContext[L], t.UnsubscribeRequestParams], Handled[t.EmptyResult | None]]
+    on_subscriptions_listen: Callable[[RequestContext[L], t.SubscriptionsListenRequestParams], Handled[t.SubscriptionsListenResult]]
+    on_list_prompts: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListPromptsResult]]
+    on_get_prompt: Callable[[RequestContext[L], t.GetPromptRequestParams], Handled[t.GetPromptResult | t.InputRequiredResult]]
+    on_completion: Callable[[RequestContext[L], t.CompleteRequestParams], Handled[t.CompleteResult]]
+    on_set_logging_level: Callable[[RequestContext[L], t.SetLevelRequestParams], Handled[t.EmptyResult | None]]
+    on_ping: Callable[[RequestContext[L], t.RequestParams], Handled[t.EmptyResult | None]]
+    on_roots_list_changed: Callable[[RequestContext[L], t.NotificationParams], Any]
+    on_progress: Callable[[RequestContext[L], t.ProgressNotificationParams], Any]
+
+
+_DEPRECATED = ("on_set_logging_level", "on_roots_list_changed", "on_progress")
+
+
+class Server(Generic[L]):
+    """An MCP server, built from handlers.
+
+    One server serves any number of connections, and both protocol eras on each.
+    Capabilities follow the handlers given. `lifespan` is a function of the server that
+    returns an async context manager; what that yields is `ctx.lifespan_context`.
+
+    `subscriptions=True` (or a `SubscriptionBus`) makes the server tell clients of changes
+    that `publish` announces: it then declares `listChanged` and `subscribe` in both eras,
+    and serves `subscriptions/listen` and `resources/subscribe` itself.
+
+    `protocol_versions` narrows the revisions served. `send_server_info=False` leaves the
+    server's name out of 2026-07-28 results. `experimental` and `extensions` are declared
+    as given.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "",
+        title: str | None = None,
+        description: str | None = None,
+        instructions: str | None = None,
+        website_url: str | None = None,
+        icons: list[t.Icon] | None = None,
+        lifespan: Callable[[Server[L]], AbstractAsyncContextManager[L]] | None = None,
+        subscriptions: bool | SubscriptionBus = False,
+        protocol_versions: list[str] | None = None,
+        send_server_info: bool = True,
+        experimental: dict[str, dict[str, Any]] | None = None,
+        extensions: dict[str, dict[str, Any]] | None = None,
+        **on: Unpack[Hooks[L]],
+    ) -> None:
+        self.info = t.Implementation(
+            name=name, version=version, title=title, description=description, website_url=website_url, icons=icons
+        )
+        self.instructions = instructions
+        self.experimental = experimental
+        self.extensions = extensions
+        self.protocol_versions = check_served(protocol_versions)
+        self.middleware: list[Middleware] = []
+        self.observers = Observers()
+        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
+        self._handlers = Handlers()
+        self._results = ResultEncoder(self.info, stamped=send_server_info)
+        self._compiled: tuple[Any, Dispatcher] | None = None
+        self._bus = InProcessBus() if subscriptions is True else (subscriptions or None)
+        self._listen: Listen | None = None
+        self._held = False
+        self._register_builtins()
+        self._register_hooks(cast("dict[str, HandlerFunction]", on))
+
+    @property
+    def name(self) -> str:
+        """The name it gives itself."""
+        return self.info.name
+
+    @property
+    def version(self) -> str:
+        """The version it gives itself."""
+        return self.info.version
+
+    # --- registration ----------------------------------------------------------------------
+
+    def _register_builtins(self) -> None:
+        put, requests = self._handlers.put, self._handlers.requests
+        put(requests, "initialize", t.InitializeRequestParams, self._initialize)
+        put(requests, "server/discover", t.RequestParams, self._discover)
+        put(requests, "ping", t.RequestParams, lambda _ctx, _params: t.EmptyResult())
+        if self._bus is not None:
+            self._listen = Listen(self._bus)
+            put(requests, "subscriptions/listen", t.SubscriptionsListenRequestParams, self._listen)
+            put(requests, "resources/subscribe", t.SubscribeRequestParams, _subscribe)
+            put(requests, "resources/unsubscribe", t.UnsubscribeRequestParams, _unsubscribe)
+
+    def _register_hooks(self, given: dict[str, HandlerFunction]) -> None:
+        rows = hooks()
+        for hook, call in given.items():
+            row = rows.get(hook)
+            if row is None:
+                raise TypeError(f"Server has no handler {hook!r}; known are {', '.join(rows)}")
+            if call is None:
+                continue
+            if hook in _DEPRECATED:
+                warnings.warn(f"{hook} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=3)
+            table = self._handlers.notifications if row.is_notification else self._handlers.requests
+            self._handlers.put(table, row.name, row.params, call)
+
+    def add_request_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
+        """Serve a request method: one of MCP's in place of who serves it now, or one of your own.
+
+        `params_type` is any type that msgspec decodes; params that do not fit it are
+        answered with -32602. Takes effect for connections and requests that start later.
+
+        Raises:
+            ValueError: The method is `initialize`.
+        """
+        self._handlers.add_request(method, params_type, handler)
+
+    def add_notification_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
+        """Be told of a notification. Params that do not fit are dropped, with a log record."""
+        self._handlers.add_notification(method, params_type, handler)
+
+    def serves(self, method: str) -> bool:
+        """Whether a request of this method has a handler."""
+        return method in self._handlers.requests
+
+    @property
+    def declares_logging(self) -> bool:
+        """Whether clients are told that log messages may come."""
+        return self.serves("logging/setLevel")
+
+    def capabilities(self, revision: str) -> t.ServerCapabilities:
+        """What a client of this revision is told that the server offers."""
+        serves = self.serves
+        changes = serves("subscriptions/listen") if is_modern(revision) else self._bus is not None
+        subscribe = changes if is_modern(revision) else serves("resources/subscribe")
+        return t.ServerCapabilities(
+            experimental=self.experimental,
+            logging={} if self.declares_logging else None,
+            completions={} if serves("completion/complete") else None,
+            prompts=t.PromptsCapability(list_changed=changes) if serves("prompts/list") else None,
+            resources=t.ResourcesCapability(subscribe=subscribe, list_changed=changes)
+            if serves("resources/list")
+            else None,
+            tools=t.ToolsCapability(list_changed=changes) if serves("tools/list") else None,
+            extensions=self.extensions,
+        )
+
+    # --- the protocol's own methods ----------------------------------------------------------
+
+    def _initialize(self, ctx: RequestContext[Any], params: t.InitializeRequestParams) -> t.InitializeResult:
+        served = tuple(r for r in HANDSHAKE_REVISIONS if r in self.protocol_versions)
+        if not served or not isinstance(ctx.peer, Connection):
+            raise UnsupportedProtocolVersion(params.protocol_version, self._offered(with_handshake=False))
+        handshake = ctx.peer.handshake = Handshake.negotiate(params, served)
+        ctx.protocol_version = handshake.revision
+        return t.InitializeResult(
+            protocol_version=handshake.revision,
+            capabilities=self.capabilities(handshake.revision),
+            server_info=self.info,
+            instructions=self.instructions,
+        )
+
+    def _discover(self, ctx: RequestContext[Any], _params: t.RequestParams) -> t.DiscoverResult:
+        return t.DiscoverResult(
+            supported_versions=self._offered(),
+            capabilities=self.capabilities(ctx.protocol_version),
+            instructions=self.instructions,
+        )
+
+    def _offered(self, *, with_handshake: bool = True) -> list[str]:
+        return newest_first([r for r in self.protocol_versions if with_handshake or is_modern(r)])
+
+    # --- change notifications ------------------------------------------------------------------
+
+    async def publish(self, event: Event) -> None:
+        """Announce a change to every client that asked to be told.
+
+        Raises:
+            LocalProtocolError: The server was made without `subscriptions`.
+        """
+        if self._bus is None:
+            raise LocalProtocolError("this server tells of no changes; make it with subscriptions=True")
+        await self._bus.publish(event)
+
+    def end_subscriptions(self) -> None:
+        """End every `subscriptions/listen` with its result; clients may ask anew."""
+        if self._listen is not None:
+            self._listen.close()
+
+    def _forward(self, connection: Connection, event: Event) -> None:
+        """Tell a handshake-era client of a change."""
+        handshake = connection.handshake
+        if handshake is None:
+            return
+        if isinstance(event, ResourceUpdated):
+            if event.uri not in handshake.subscriptions:
+                return
+            params: t.NotificationParams | None = t.ResourceUpdatedNotificationParams(uri=event.uri)
+        else:
+            if not _declared(event, self.capabilities(handshake.revision)):
+                return
+            params = None
+        connection.notify(encode_notification(method_of(event), params))
+
+    # --- serving ---------------------------------------------------------------------------------
+
+    @property
+    def dispatcher(self) -> Dispatcher:
+        """The request path, compiled from what is registered now."""
+        key = (self._handlers.version, tuple(self.middleware))
+        compiled = self._compiled
+        if compiled is None or compiled[0] != key:
+            dispatcher = Dispatcher(
+                self._handlers, self._results, self.protocol_versions, tuple(self.middleware), self.observers
+            )
+            compiled = self._compiled = (key, dispatcher)
+        return compiled[1]
+
+    def running(self) -> AbstractAsyncContextManager[L]:
+        """Keep the lifespan entered; it gives what `ctx.lifespan_context` is.
+
+        Every way of serving does so by itself. Around `handle`, it decides when the
+        lifespan ends.
+        """
+        return cast("AbstractAsyncContextManager[L]", self._lifespan.held())
+
+    @contextmanager
+    def connect(self, backend: Backend, channel: Channel, state: Any) -> Iterator[Connection]:
+        """A connection over a lasting channel, for transports. `state` is what `running` gave."""
+        connection = Connection(
+            _Current(self), backend, channel, server=self, lifespan_context=state, observers=self.observers
+        )
+        undo = None if self._bus is None else self._bus.subscribe(lambda event: self._forward(connection, event))
+        try:
+            yield connection
+        finally:
+            if undo is not None:
+                undo()
+
+    async def handle(
+        self,
+        message: bytes,
+        *,
+        notify: Callable[[bytes], None] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> bytes | None:
+        """Answer one 2026-07-28 message, without transport or connection.
+
+        Returns the answer, or `None` where there is none to give. `notify` takes what
+        the request sends before its answer (progress, log messages); without it such
+        messages are dropped. The lifespan is entered by the first call and kept until
+        `aclose`, or left to whoever holds `running`.
+
+        Runs in the caller's task: cancel it to cancel the request.
+        """
+        frame = decode_frame(message)
+        if isinstance(frame, Malformed):
+            return encode_error(frame.id, frame.error) if frame.answerable else None
+        peer = _Caller(self, await self._state(), headers, notify)
+        if isinstance(frame, Request):
+            answer = self.dispatcher.begin(frame, peer)
+            return answer if isinstance(answer, bytes) else await answer
+        if isinstance(frame, Notification):
+            work = self.dispatcher.notify(frame, peer)
+            if work is not None:
+                await work
+            return None
+        return encode_error(None, InvalidRequest("a response answers nothing here"))
+
+    async def _state(self) -> Any:
+        try:
+            return self._lifespan.state
+        except LookupError:
+            self._held = True
+            return await self._lifespan.acquire()
+
+    async def aclose(self) -> None:
+        """Leave the lifespan that `handle` entered."""
+        if self._held:
+            self._held = False
+            await self._lifespan.release()
+
+    def run(
+        self,
+        transport: Literal["stdio"] = "stdio",
+        *,
+        loop: Literal["asyncio", "uvloop", "trio"] = "asyncio",
+        **options: Any,
+    ) -> None:
+        """Serve until the input ends, or SIGINT or SIGTERM comes. Blocks.
+
+        Options of `stdio`: `max_message_size` in bytes, `drain_timeout` in seconds (what
+        accepted requests may still take at the end of the input).
+
+        Raises:
+            ValueError: The transport is unknown.
+            RuntimeError: An event loop runs already; use `run_stdio_async` there.
+        """
+        if transport != "stdio":
+            raise ValueError(f"unknown transport {transport!r}; known is 'stdio'")
+        _run_blocking(lambda: self.run_stdio_async(**options), loop)
+
+    async def run_stdio_async(self, **options: Any) -> None:
+        """Serve stdin and stdout from inside an event loop; the options are those of `run`."""
+        from mcp_core.transports.stdio import serve_stdio
+
+        await serve_stdio(self, **options)
+
+
+class _Current:
+    """The server's dispatcher as it is when each message comes."""
+
+    __slots__ = ("_server",)
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+
+    def begin(self, request: Request, peer: Peer) -> Any:
+        return self._server.dispatcher.begin(request, peer)
+
+    def notify(self, notification: Notification, peer: Peer) -> Any:
+        return self._server.dispatcher.notify(notification, peer)
+
+
+class _Caller:
+    """Whoever calls `handle`: a peer with nothing between its messages."""
+
+    __slots__ = ("_notify", "headers", "lifespan_context", "server")
+
+    handshake = None
+
+    def __init__(
+        self,
+        server: Server[Any],
+        lifespan_context: Any,
+        headers: Mapping[str, str] | None,
+        notify: Callable[[bytes], None] | None,
+    ) -> None:
+        self.server = server
+        self.lifespan_context = lifespan_context
+        self.headers = headers
+        self._notify = notify
+
+    def notify(self, message: bytes) -> None:
+        if self._notify is not None:
+            self._notify(message)
+
+    async def flow(self) -> None:
+        """There is nothing to wait for."""
+
+    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+        raise LocalProtocolError(f"{method} cannot be sent: there is no connection")
+
+    def abandoned(self, request_id: RequestId) -> bool:
+        return False
+
+    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+        if self._notify is None:
+            raise InvalidRequest("a subscription needs a transport that can send notifications")
+        return lambda: None
+
+
+def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
+    handshake = ctx.peer.handshake
+    if handshake is not None:
+        handshake.subscriptions.add(params.uri)
+    return t.EmptyResult()
+
+
+def _unsubscribe(ctx: RequestContext[Any], params: t.UnsubscribeRequestParams) -> t.EmptyResult:
+    handshake = ctx.peer.handshake
+    if handshake is not None:
+        handshake.subscriptions.discard(params.uri)
+    return t.EmptyResult()
+
+
+def _declared(event: Event, capabilities: t.ServerCapabilities) -> bool:
+    kind = method_of(event).split("/")[1]
+    capability = getattr(capabilities, kind)
+    return capability is not None and bool(capability.list_changed)
+
+
+def _run_blocking(main: Callable[[], Any], loop: str) -> None:
+    if loop == "trio":
+        import trio
+
+        trio.run(main)
+        return
+    import asyncio
+
+    if loop == "uvloop":
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main())
+    elif loop == "asyncio":
+        asyncio.run(main())
+    else:
+        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
+

@@ -1,0 +1,137 @@
+"""State of one JSON-RPC peer: requests in flight either way, and the handshake.
+
+Knows ids and names; nothing of bytes, tasks or time. What a connection keeps per
+request (a job, a waiter) is opaque here.
+Spec: basic, "Messages"; basic/lifecycle; basic/patterns/cancellation.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Generic, TypeVar
+
+from mcp_core import types as t
+from mcp_core.errors import InvalidParams, InvalidRequest
+from mcp_core.messages import RequestId
+from mcp_core.revisions import newest_first
+
+__all__ = ["Handshake", "Incoming", "Session"]
+
+J = TypeVar("J")
+W = TypeVar("W")
+
+
+class Incoming(Generic[J]):
+    """A request of the peer's that is not answered yet."""
+
+    __slots__ = ("cancelled", "job")
+
+    def __init__(self) -> None:
+        self.job: J | None = None
+        self.cancelled = False
+
+
+class Handshake:
+    """What `initialize` settled between the two sides."""
+
+    __slots__ = ("capabilities", "client_info", "initialized", "log_level", "revision", "subscriptions")
+
+    def __init__(self, revision: str, capabilities: t.ClientCapabilities, client_info: t.Implementation) -> None:
+        self.revision = revision
+        self.capabilities = capabilities
+        self.client_info = client_info
+        self.initialized = False
+        self.log_level: t.LoggingLevel | None = None
+        self.subscriptions: set[str] = set()
+
+    @classmethod
+    def negotiate(cls, params: t.InitializeRequestParams, served: tuple[str, ...]) -> Handshake:
+        """Agree on the revision asked for if it is served, else on the newest that is.
+
+        `served` are handshake revisions, at least one.
+        """
+        wanted = params.protocol_version
+        revision = wanted if wanted in served else newest_first(served)[0]
+        return cls(revision, params.capabilities, params.client_info)
+
+    def wants_log(self, level: t.LoggingLevel) -> bool:
+        """Whether a message of this level is to be sent; before a level is set, all are."""
+        least = self.log_level
+        return least is None or t.LOGGING_LEVELS[level] >= t.LOGGING_LEVELS[least]
+
+
+class Session(Generic[J, W]):
+    """One peer's requests in flight. At most one answer leaves per id."""
+
+    __slots__ = ("_next_id", "handshake", "incoming", "outgoing")
+
+    def __init__(self) -> None:
+        self.handshake: Handshake | None = None
+        self.incoming: Final[dict[RequestId, Incoming[J]]] = {}
+        self.outgoing: Final[dict[RequestId, W]] = {}
+        self._next_id = 0
+
+    # --- the peer's requests ----------------------------------------------------------
+
+    def admit(self, request_id: RequestId) -> Incoming[J]:
+        """Take a request in.
+
+        Raises:
+            InvalidRequest: Its id is that of one still unanswered; that one goes on (D-14).
+        """
+        if request_id in self.incoming:
+            raise InvalidRequest("a request with this id is still in progress")
+        entry = self.incoming[request_id] = Incoming()
+        return entry
+
+    def settle(self, request_id: RequestId, entry: Incoming[J]) -> bool:
+        """Give the id free; whether the request is still to be answered."""
+        if self.incoming.get(request_id) is not entry:
+            return False
+        del self.incoming[request_id]
+        return not entry.cancelled
+
+    def cancel(self, request_id: RequestId | None) -> Incoming[J] | None:
+        """Mark a request as cancelled; `None` where there is nothing to cancel.
+
+        The id stays taken until the handler has ended, or the old one could settle a
+        new request.
+        """
+        entry = None if request_id is None else self.incoming.get(request_id)
+        if entry is None or entry.cancelled:
+            return None
+        entry.cancelled = True
+        return entry
+
+    # --- our requests ------------------------------------------------------------------
+
+    def register(self, waiter: W) -> RequestId:
+        """Take an id for a request of ours."""
+        self._next_id += 1
+        self.outgoing[self._next_id] = waiter
+        return self._next_id
+
+    def resolve(self, request_id: RequestId | None) -> W | None:
+        """Who waits for this answer; `None` if nobody does (any more)."""
+        return None if request_id is None else self.outgoing.pop(request_id, None)
+
+    # --- the handshake -------------------------------------------------------------------
+
+    def require_handshake(self, method: str) -> Handshake:
+        """The handshake, without which only `ping` and `initialize` are answered.
+
+        Raises:
+            InvalidParams: There was none, and the request carries no envelope either.
+        """
+        if self.handshake is None:
+            raise unopened(method)
+        return self.handshake
+
+
+def unopened(method: str) -> InvalidParams:
+    """The refusal of a request that is of neither era."""
+    return InvalidParams(
+        f"{method}: params._meta must carry io.modelcontextprotocol/protocolVersion and "
+        "io.modelcontextprotocol/clientCapabilities, or initialize must come first"
+    )
+
+

@@ -1,0 +1,1 @@
+"""The ways messages travel. Each is imported when it is used."""

@@ -1,0 +1,341 @@
+"""Newline framing over a pair of descriptors: what stdio is made of, on either side.
+
+Reads large chunks and writes gathered ones, straight from the event loop, without a
+thread hop per line. A descriptor that the loop cannot watch (a regular file, a
+Windows pipe) is read by one thread instead.
+Spec: basic/transports/stdio.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from mcp_core.backend import Backend, Pollable, Waiter
+from mcp_core.channel import Receiver
+
+__all__ = ["HEAD", "MAX_MESSAGE", "LineChannel", "LineSplitter"]
+
+MAX_MESSAGE: Final = 64 * 1024 * 1024
+"""Bytes that one message may have by default."""
+
+HEAD: Final = 4096
+"""Bytes kept of a message that is too large, to find its id in."""
+
+CHUNK: Final = 256 * 1024
+HIGH_WATER: Final = 256 * 1024
+"""Bytes that may wait to be written before reading stops and new handlers are held back."""
+
+
+class LineSplitter:
+    """Cuts a byte stream into lines, whatever the chunks it comes in.
+
+    Blank lines are dropped; `\\r\\n` ends a line as well as `\\n`. Of a line beyond the
+    limit only the head is kept.
+    """
+
+    def __init__(self, limit: int = MAX_MESSAGE) -> None:
+        self._limit = limit
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._head: bytes | None = None
+
+    def feed(self, chunk: bytes) -> tuple[list[bytes], list[bytes]]:
+        """The lines that this chunk completes, and the heads of those that were too long."""
+        if b"\n" not in chunk:
+            self._append(chunk)
+            return [], []
+        first, *rest = chunk.split(b"\n")
+        lines: list[bytes] = []
+        refused: list[bytes] = []
+        self._append(first)
+        self._finish(lines, refused)
+        for line in rest[:-1]:
+            if len(line) > self._limit:
+                refused.append(line[:HEAD])
+            elif line and not line.isspace():
+                lines.append(line)
+        self._append(rest[-1])
+        return lines, refused
+
+    def end(self) -> tuple[list[bytes], list[bytes]]:
+        """What stands after the last newline: a message too, if it is one."""
+        lines: list[bytes] = []
+        refused: list[bytes] = []
+        self._finish(lines, refused)
+        return lines, refused
+
+    def _append(self, part: bytes) -> None:
+        if not part:
+            return
+        self._size += len(part)
+        if self._size > self._limit:
+            if self._head is None:
+                self._head = (b"".join(self._parts) + part)[:HEAD]
+            self._parts.clear()
+        else:
+            self._parts.append(part)
+
+    def _finish(self, lines: list[bytes], refused: list[bytes]) -> None:
+        if self._head is not None:
+            refused.append(self._head)
+        elif self._parts:
+            line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+            if not line.isspace():
+                lines.append(line)
+        self._parts.clear()
+        self._size = 0
+        self._head = None
+
+
+class LineChannel:
+    """A `Channel` over two descriptors, which stay its opener's to close.
+
+    `run` brings messages in until the input ends; `flush` waits until all are out. The
+    output descriptor does not block between `LineChannel(...)` and `release`.
+    """
+
+    def __init__(self, backend: Backend, read_fd: int, write_fd: int, *, max_message: int = MAX_MESSAGE) -> None:
+        self._backend = backend
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        self._max_message = max_message
+        self._splitter = LineSplitter(max_message)
+        self._receiver: Receiver | None = None
+        self._lines: list[bytes] = []
+        self._next = 0
+        self._reading: Pollable | None = None
+        self._input_ended = False
+        self._stopped = False
+        self._done: Waiter = backend.waiter()
+        self._out: list[bytes] = []
+        self._waiting = 0
+        self._unwritten = memoryview(b"")
+        self._flush_planned = False
+        self._writing: Pollable | None = None
+        self._drain_waiters: list[Waiter] = []
+        self._empty_waiter: Waiter | None = None
+        self._broken = False
+        self._was_blocking = _set_blocking(write_fd, False)
+
+    def release(self) -> None:
+        """Give the output descriptor back as it was."""
+        if self._writing is not None:
+            self._writing.pause()
+        if self._was_blocking:
+            _set_blocking(self._write_fd, True)
+
+    # --- in -------------------------------------------------------------------------------
+
+    async def run(self, receiver: Receiver) -> None:
+        """Hand every message to the receiver until the input ends, then tell it so."""
+        self._receiver = receiver
+        try:
+            self._reading = self._backend.watch_readable(self._read_fd, self._readable)
+        except (OSError, NotImplementedError):
+            self._reading = _ThreadReader(self._backend, self._read_fd, self._took)
+        try:
+            await self._done.wait()
+        finally:
+            self.stop()
+            receiver.ended()
+
+    def stop(self) -> None:
+        """Take no more messages; `run` returns."""
+        self._stopped = True
+        if self._reading is not None:
+            self._reading.pause()
+        self._done.set(None)
+
+    def _readable(self) -> None:
+        try:
+            chunk = os.read(self._read_fd, CHUNK)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            chunk = b""  # the other side is gone, or a terminal hung up
+        self._took(chunk)
+
+    def _took(self, chunk: bytes) -> None:
+        if self._stopped or self._input_ended:
+            return
+        if chunk:
+            lines, refused = self._splitter.feed(chunk)
+        else:
+            lines, refused = self._splitter.end()
+            self._input_ended = True
+        receiver = self._receiver
+        assert receiver is not None
+        for head in refused:
+            receiver.refuse(head, self._max_message)
+        self._lines = self._lines[self._next :] + lines if self._lines else lines
+        self._next = 0
+        self._deliver()
+
+    def _deliver(self) -> None:
+        """Hand out lines while the peer reads what they are answered with."""
+        receiver, lines = self._receiver, self._lines
+        if receiver is None or self._stopped:
+            return
+        while self._next < len(lines) and not self.congested:
+            self._next += 1
+            receiver.receive(lines[self._next - 1])
+        if self._next < len(lines):
+            self._hold()
+            return
+        self._lines = []
+        if self._input_ended:
+            self.stop()
+        elif not self.congested and self._reading is not None:
+            self._reading.resume()
+
+    def _hold(self) -> None:
+        """Read no more until what was answered is taken."""
+        if self._reading is not None:
+            self._reading.pause()
+
+    # --- out ------------------------------------------------------------------------------
+
+    @property
+    def congested(self) -> bool:
+        """Whether more waits to be written than should be added to."""
+        return self._waiting > HIGH_WATER
+
+    def send(self, message: bytes) -> None:
+        """Take one message. Those of one turn of the loop leave in one write."""
+        if self._broken:
+            return
+        self._out.append(message)
+        self._waiting += len(message) + 1
+        if not self._flush_planned:
+            self._flush_planned = True
+            self._backend.call_soon(self._flush)
+
+    async def drained(self) -> None:
+        """Wait until there is room again, or nobody to write to. Wakes one at a time."""
+        while self.congested:
+            waiter = self._backend.waiter()
+            self._drain_waiters.append(waiter)
+            try:
+                await waiter.wait()
+            finally:
+                if waiter in self._drain_waiters:
+                    self._drain_waiters.remove(waiter)
+        # What this one writes comes after its next step, so the next may be woken then.
+        self._backend.call_soon(self._wake_one)
+
+    def _wake_one(self) -> None:
+        if self._drain_waiters and not self.congested:
+            self._drain_waiters.pop(0).set(None)
+
+    def _flush(self) -> None:
+        self._flush_planned = False
+        if self._unwritten or not self._out:
+            return  # what waits first goes first; `_write` continues with the rest
+        self._gather()
+        self._write()
+
+    def _gather(self) -> None:
+        self._out.append(b"")
+        self._unwritten = memoryview(b"\n".join(self._out))
+        self._out = []
+
+    def _write(self) -> None:
+        while self._unwritten:
+            try:
+                written = os.write(self._write_fd, self._unwritten)
+            except BlockingIOError:
+                self._await_room()
+                return
+            except InterruptedError:
+                continue
+            except OSError:
+                self._break()
+                return
+            self._unwritten = self._unwritten[written:]
+            self._waiting -= written
+            if not self._unwritten and self._out:
+                self._gather()
+        if self._writing is not None:
+            self._writing.pause()
+        if self._empty_waiter is not None:
+            self._empty_waiter.set(None)
+        self._wake_one()
+        if self._lines:
+            self._deliver()
+
+    def _await_room(self) -> None:
+        if self.congested:
+            self._hold()
+        else:
+            self._wake_one()
+            self._deliver()
+        if self._writing is None:
+            self._writing = self._backend.watch_writable(self._write_fd, self._write)
+        self._writing.resume()
+
+    def _break(self) -> None:
+        """Nobody reads any more: drop what waits, and let go of who waits."""
+        self._broken = True
+        self._out.clear()
+        self._unwritten = memoryview(b"")
+        self._waiting = 0
+        if self._writing is not None:
+            self._writing.pause()
+        for waiter in (*self._drain_waiters, self._empty_waiter):
+            if waiter is not None:
+                waiter.set(None)
+        self.stop()
+
+    async def flush(self, seconds: float) -> None:
+        """Wait until everything is written, this long at most."""
+        self._flush()
+        if not self._waiting:
+            return
+        self._empty_waiter = waiter = self._backend.waiter()
+        timer = self._backend.call_later(seconds, lambda: waiter.set(None))
+        try:
+            await waiter.wait()
+        finally:
+            timer.cancel()
+
+
+def _set_blocking(fd: int, blocking: bool) -> bool:
+    """Change a descriptor's mode; what it was before."""
+    try:
+        before = os.get_blocking(fd)
+        os.set_blocking(fd, blocking)
+    except OSError:  # no such notion here (a Windows pipe before Python 3.12)
+        return True
+    return before
+
+
+class _ThreadReader:
+    """Reads a descriptor that cannot be watched, a chunk ahead at most."""
+
+    def __init__(self, backend: Backend, fd: int, took: Callable[[bytes], None]) -> None:
+        self._may_read = threading.Event()
+        self._backend, self._fd, self._took = backend, fd, took
+        self._may_read.set()
+        threading.Thread(target=self._read, name="mcp_core.reader", daemon=True).start()
+
+    def pause(self) -> None:
+        self._may_read.clear()
+
+    def resume(self) -> None:
+        self._may_read.set()
+
+    def _read(self) -> None:
+        while True:
+            self._may_read.wait()
+            try:
+                chunk = os.read(self._fd, CHUNK)
+            except OSError:
+                chunk = b""
+            taken = threading.Event()
+            self._backend.call_threadsafe(lambda c=chunk, t=taken: (self._took(c), t.set()))
+            if not chunk:
+                return
+            taken.wait()

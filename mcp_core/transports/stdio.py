@@ -1,0 +1,95 @@
+"""A server on the standard streams of its process.
+
+Takes descriptors 0 and 1 for the protocol and puts others in their place while it
+runs, so that `print`, `os.write(1, ...)` and child processes reach stderr or nothing.
+At the end of input every accepted request is finished, within `drain_timeout`.
+Spec: basic/transports/stdio.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+from mcp_core.backend import Backend, open_backend
+from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
+
+__all__ = ["DRAIN_TIMEOUT", "serve_stdio", "taken_streams"]
+
+DRAIN_TIMEOUT: Final = 10.0
+"""Seconds that accepted requests may take to finish once the input has ended."""
+
+WRITE_TIMEOUT: Final = 5.0
+"""Seconds that a client has to read the last answers."""
+
+
+async def serve_stdio(
+    server: Any, *, max_message_size: int = MAX_MESSAGE, drain_timeout: float = DRAIN_TIMEOUT
+) -> None:
+    """Serve one client on stdin and stdout until the input ends, or SIGINT or SIGTERM comes.
+
+    The streams are the program's own again when this returns.
+    """
+    with taken_streams() as (read_fd, write_fd):
+        async with server.running() as state, open_backend() as backend:
+            channel = LineChannel(backend, read_fd, write_fd, max_message=max_message_size)
+            try:
+                with (
+                    _stopped_by_signals(backend, channel) as interrupted,
+                    server.connect(backend, channel, state) as connection,
+                ):
+                    await channel.run(connection)
+                    if not interrupted:
+                        await connection.drain(drain_timeout)
+                        await channel.flush(WRITE_TIMEOUT)
+            finally:
+                channel.release()
+
+
+@contextmanager
+def taken_streams() -> Iterator[tuple[int, int]]:
+    """Private copies of descriptors 0 and 1, which meanwhile lead to nothing and to stderr."""
+    read_fd, write_fd = os.dup(0), os.dup(1)
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        os.dup2(null, 0)
+        try:
+            os.dup2(2, 1)
+        except OSError:  # no stderr
+            os.dup2(null, 1)
+        yield read_fd, write_fd
+    finally:
+        if sys.stdout is not None:
+            try:
+                sys.stdout.flush()  # what was printed meanwhile belongs to stderr
+            except (OSError, ValueError):
+                pass
+        os.dup2(read_fd, 0)
+        os.dup2(write_fd, 1)
+        for fd in (read_fd, write_fd, null):
+            os.close(fd)
+
+
+@contextmanager
+def _stopped_by_signals(backend: Backend, channel: LineChannel) -> Iterator[list[int]]:
+    """Stop the channel at SIGINT or SIGTERM; the list names the signal that came."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came  # signals are the main thread's
+        return
+
+    def stop(number: int) -> None:
+        came.append(number)
+        channel.stop()
+
+    undo = [backend.on_signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        yield came
+    finally:
+        for call in undo:
+            call()

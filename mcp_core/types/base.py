@@ -1,0 +1,180 @@
+"""What all wire types share: naming, `_meta`, tags, and the absent-or-null rule.
+
+A wire type is a msgspec Struct: snake_case in Python, camelCase on the wire, built
+by keyword, optional members left out while they hold their default object. Types
+always describe the newest revision; what an older one lacks is listed in
+`mcp_core.projection`.
+Spec: basic, "General fields", "`_meta`".
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, TypeAlias, dataclass_transform
+
+import msgspec
+from msgspec import Raw, Struct
+
+__all__ = [
+    "NULL",
+    "BlockMeta",
+    "CacheScope",
+    "CacheableResult",
+    "EmptyResult",
+    "ErrorData",
+    "Icon",
+    "Implementation",
+    "JSONObject",
+    "Meta",
+    "MetaObject",
+    "NotificationParams",
+    "PaginatedRequestParams",
+    "PaginatedResult",
+    "ProgressToken",
+    "RequestId",
+    "RequestParams",
+    "Result",
+    "Role",
+    "Wire",
+    "WireMeta",
+]
+
+RequestId: TypeAlias = int | str
+ProgressToken: TypeAlias = int | str
+Role: TypeAlias = Literal["user", "assistant"]
+CacheScope: TypeAlias = Literal["public", "private"]
+JSONObject: TypeAlias = dict[str, Any]
+Meta: TypeAlias = dict[str, Any]
+
+NULL: Final[Any] = Raw(b"null")
+"""A JSON `null` where `None` means that the member is absent (`structured_content`)."""
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
+class WireMeta(msgspec.StructMeta):
+    """Makes every field keyword-only, so that a subclass may add required ones."""
+
+    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
+        config.setdefault("kw_only", True)
+        return super().__new__(mcls, name, bases, namespace, **config)
+
+
+_construct = msgspec.StructMeta.__call__
+
+
+class BlockMeta(WireMeta):
+    """Lets the tag of a tagged type be given as a keyword, as it stands on the wire.
+
+    msgspec keeps a tag outside the fields and refuses it as an argument; authors
+    write `TextContent(type="text", text=...)` all the same.
+    """
+
+    def __call__(cls, *args: Any, **fields: Any) -> Any:
+        # The tag is the exception: construct first, look for it when refused.
+        try:
+            return _construct(cls, *args, **fields)
+        except TypeError:
+            config = cls.__struct_config__
+            if config.tag_field not in fields:
+                raise
+            given = fields.pop(config.tag_field)
+            if given != config.tag:
+                raise TypeError(
+                    f"{cls.__name__} has {config.tag_field}={config.tag!r}; got {given!r}"
+                ) from None
+            return _construct(cls, *args, **fields)
+
+
+class Wire(Struct, metaclass=WireMeta, rename="camel", omit_defaults=True):
+    """Base of every object on the wire."""
+
+
+class MetaObject(Wire):
+    """An object that may carry `_meta`.
+
+    Built with `_meta=`, as on the wire; read back as `.meta`. Keys and values pass
+    untouched, nulls included.
+    """
+
+    _meta: Meta | None = None
+
+    @property
+    def meta(self) -> Meta | None:
+        """The `_meta` object, or `None` when absent."""
+        return self._meta
+
+
+class RequestParams(MetaObject):
+    """Params of a request; from 2026-07-28 its `_meta` carries version and capabilities."""
+
+
+class NotificationParams(MetaObject):
+    """Params of a notification."""
+
+
+class PaginatedRequestParams(RequestParams):
+    """Params of a list method. The cursor is opaque; an empty string is one too."""
+
+    cursor: str | None = None
+
+
+class Result(MetaObject):
+    """What a request is answered with.
+
+    `result_type` goes out from 2026-07-28 on: `complete`, `input_required`, or a
+    value of an advertised extension.
+    """
+
+    result_type: str = "complete"
+
+
+class EmptyResult(Result):
+    """An answer that says no more than that it is one."""
+
+
+class CacheableResult(Result):
+    """A result that 2026-07-28 clients may keep.
+
+    `ttl_ms` is in milliseconds from receipt; 0 means stale at once. A `public`
+    result may be shared between users.
+    Spec: server/utilities/caching.
+    """
+
+    ttl_ms: int = 0
+    cache_scope: CacheScope = "private"
+
+
+class PaginatedResult(CacheableResult):
+    """One page of a list; no `next_cursor` means that it is the last."""
+
+    next_cursor: str | None = None
+
+
+class ErrorData(Wire):
+    """A JSON-RPC error as a value: a handler may return it instead of raising."""
+
+    code: int
+    message: str
+    data: Any = None
+
+
+class Icon(Wire):
+    """An image to show beside a name. `src` is an http(s) or `data:` URI.
+
+    `sizes` are `WxH` strings or `any`.
+    """
+
+    src: str
+    mime_type: str | None = None
+    sizes: list[str] | None = None
+    theme: Literal["light", "dark"] | None = None
+
+
+class Implementation(Wire):
+    """Name and version of a client or a server."""
+
+    name: str
+    version: str
+    title: str | None = None
+    description: str | None = None
+    website_url: str | None = None
+    icons: list[Icon] | None = None

@@ -1,0 +1,40 @@
+"""Change notifications on request, from 2026-07-28 on.
+
+Spec: basic/patterns/subscriptions.
+"""
+
+from __future__ import annotations
+
+from mcp_core.types.base import NotificationParams, RequestParams, Result, Wire
+
+__all__ = [
+    "SubscriptionFilter",
+    "SubscriptionsAcknowledgedNotificationParams",
+    "SubscriptionsListenRequestParams",
+    "SubscriptionsListenResult",
+]
+
+
+class SubscriptionFilter(Wire):
+    """Which changes are wanted; `resource_subscriptions` are URIs."""
+
+    tools_list_changed: bool | None = None
+    prompts_list_changed: bool | None = None
+    resources_list_changed: bool | None = None
+    resource_subscriptions: list[str] | None = None
+
+
+class SubscriptionsListenRequestParams(RequestParams):
+    """Opens a subscription."""
+
+    notifications: SubscriptionFilter
+
+
+class SubscriptionsAcknowledgedNotificationParams(NotificationParams):
+    """Says which of the wanted changes will be told."""
+
+    notifications: SubscriptionFilter
+
+
+class SubscriptionsListenResult(Result):
+    """The graceful end of a subscription."""
