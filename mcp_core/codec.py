@@ -114,7 +114,7 @@ class Decoder(Generic[T]):
             Misfit: Another shape, a number out of range, or too deep.
         """
         try:
-            return cast(T, self._decode(data))
+            return cast("T", self._decode(data))
         # ValidationError is a DecodeError, so it comes first.
         except msgspec.ValidationError as exc:
             raise Misfit(str(exc)) from None
@@ -130,7 +130,7 @@ class Decoder(Generic[T]):
         if mended == data:
             raise Undecodable(str(fault)) from None
         try:
-            return cast(T, self._decode(mended))
+            return cast("T", self._decode(mended))
         except msgspec.ValidationError as exc:
             raise Misfit(str(exc)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
@@ -192,7 +192,9 @@ _skip = msgspec.json.Decoder(Raw)
 
 # --- text that is not valid Unicode ---------------------------------------------
 
-_ESCAPE = re.compile(rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S)
+_ESCAPE = re.compile(
+    rb"\\(?:u([dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.S
+)
 
 
 def _replace_lone_surrogates(data: bytes) -> bytes:

@@ -123,7 +123,7 @@ class Connection:
         elif type(frame) is ErrorResponse:
             self._failed(frame)
         else:
-            self._malformed(message, cast(Malformed, frame))
+            self._malformed(message, cast("Malformed", frame))
 
     def refuse(self, head: bytes, limit: int) -> None:
         """Answer a message beyond the size limit, under its id if its head shows it."""
@@ -277,7 +277,7 @@ class Connection:
             if timeout is not None:
                 late = RequestTimeout(f"{method} was not answered within {timeout} seconds")
                 timer = self._backend.call_later(timeout, lambda: waiter.fail(late))
-            return cast(Raw, await waiter.wait())
+            return cast("Raw", await waiter.wait())
         finally:
             if timer is not None:
                 timer.cancel()

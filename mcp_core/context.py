@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast
 
 from msgspec import Raw
 
@@ -27,7 +27,16 @@ from mcp_core.subscriptions import Event, PromptsListChanged, ResourcesListChang
 
 __all__ = ["MCPDeprecationWarning", "Peer", "RequestContext"]
 
-L = TypeVar("L")
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    L = TypeVar("L", default=dict[str, Any])
+else:
+    from typing import TypeVar
+
+    # The default, for contexts that name no lifespan, is for type checkers only: it
+    # came to Python in 3.13.
+    L = TypeVar("L")
 
 _journal = Journal(__name__)
 
@@ -90,7 +99,17 @@ class RequestContext(Generic[L]):
     Belongs to its handler: after the answer nothing more is sent through it.
     """
 
-    __slots__ = ("_answered", "_meta", "_override", "_peer", "_progress", "_raw", "method", "protocol_version", "request_id")
+    __slots__ = (
+        "_answered",
+        "_meta",
+        "_override",
+        "_peer",
+        "_progress",
+        "_raw",
+        "method",
+        "protocol_version",
+        "request_id",
+    )
 
     def __init__(
         self,
@@ -138,7 +157,7 @@ class RequestContext(Generic[L]):
     @property
     def lifespan_context(self) -> L:
         """What the server's lifespan yielded."""
-        return cast(L, self._peer.lifespan_context)
+        return cast("L", self._peer.lifespan_context)
 
     @property
     def server(self) -> Any:
@@ -187,9 +206,7 @@ class RequestContext(Generic[L]):
 
     # --- while it is handled ---------------------------------------------------------------
 
-    async def report_progress(
-        self, progress: float, total: float | None = None, message: str | None = None
-    ) -> None:
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Tell the client how far the request has come, if it asked to be told.
 
         Nothing is sent after the answer, nor a `progress` that does not grow (R-PROG-02).
@@ -283,14 +300,14 @@ class RequestContext(Generic[L]):
             RequestTimeout: It did not answer within `timeout` seconds.
         """
         params = t.ElicitRequestFormParams(message=message, requested_schema=requested_schema, mode="form")
-        return cast(t.ElicitResult, await self.ask("elicitation/create", params, timeout=timeout))
+        return cast("t.ElicitResult", await self.ask("elicitation/create", params, timeout=timeout))
 
     async def elicit_url(
         self, message: str, url: str, elicitation_id: str, *, timeout: float | None = None
     ) -> t.ElicitResult:
         """Ask the user to visit a page (2025-11-25), and wait for the consent. Raises as `elicit`."""
         params = t.ElicitRequestURLParams(message=message, url=url, elicitation_id=elicitation_id)
-        return cast(t.ElicitResult, await self.ask("elicitation/create", params, timeout=timeout))
+        return cast("t.ElicitResult", await self.ask("elicitation/create", params, timeout=timeout))
 
     async def create_message(
         self, messages: list[t.SamplingMessage], *, max_tokens: int, timeout: float | None = None, **options: Any
@@ -300,14 +317,20 @@ class RequestContext(Generic[L]):
         """
         _deprecated("sampling")
         params = t.CreateMessageRequestParams(messages=messages, max_tokens=max_tokens, **options)
-        return cast(t.CreateMessageResult, await self.ask("sampling/createMessage", params, timeout=timeout))
+        return cast("t.CreateMessageResult", await self.ask("sampling/createMessage", params, timeout=timeout))
 
     async def list_roots(self, *, timeout: float | None = None) -> t.ListRootsResult:
         """Ask the client for its roots, and wait. Raises as `elicit`."""
         _deprecated("roots")
-        return cast(t.ListRootsResult, await self.ask("roots/list", None, timeout=timeout))
+        return cast("t.ListRootsResult", await self.ask("roots/list", None, timeout=timeout))
 
-    async def ask(self, method: Literal["elicitation/create", "sampling/createMessage", "roots/list"], params: Any, *, timeout: float | None = None) -> Any:
+    async def ask(
+        self,
+        method: Literal["elicitation/create", "sampling/createMessage", "roots/list"],
+        params: Any,
+        *,
+        timeout: float | None = None,
+    ) -> Any:
         """Make one of the three requests of the client, with typed params. Raises as `elicit`."""
         if self._is_modern:
             raise LocalProtocolError(
@@ -329,5 +352,3 @@ class RequestContext(Generic[L]):
         if self._is_modern:
             raise LocalProtocolError("ping does not exist in 2026-07-28")
         await self._peer.request("ping", None, timeout)
-
-

@@ -252,9 +252,7 @@ class Dispatcher:
             _journal.warning("a notification %s was dropped: %s", notification.method, exc)
             return None
         revision = handshake.revision if handshake else LATEST_REVISION
-        ctx: RequestContext[Any] = RequestContext(
-            peer, None, notification.method, notification.params, revision, meta
-        )
+        ctx: RequestContext[Any] = RequestContext(peer, None, notification.method, notification.params, revision, meta)
         return self._notified(ctx, handler, params)
 
     async def _notified(self, ctx: RequestContext[Any], handler: Handler | None, params: Any) -> None:
@@ -291,5 +289,3 @@ def _as_error(exc: Exception) -> MCPError:
 
 def _int(code: Any) -> int:
     return code if isinstance(code, int) else _INTERNAL.code
-
-

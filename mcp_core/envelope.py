@@ -50,7 +50,7 @@ def check_meta(meta: dict[str, Any], served: frozenset[str], offered: list[str])
     level = meta.get(LOG_LEVEL)
     if level is not None and level not in t.LOGGING_LEVELS:
         raise InvalidParams(f"_meta {LOG_LEVEL} must be one of {', '.join(t.LOGGING_LEVELS)}")
-    return cast(str, version)
+    return cast("str", version)
 
 
 def check_token(token: Any) -> None:

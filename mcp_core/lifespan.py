@@ -6,7 +6,7 @@ connection, a lifespan may hold task groups and cancel scopes across its `yield`
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
@@ -39,7 +39,7 @@ class Lifespan:
         return self._host.state
 
     @asynccontextmanager
-    async def held(self) -> AsyncIterator[Any]:
+    async def held(self) -> AsyncGenerator[Any, None]:
         """Use it. An exception of its start or its end comes out here."""
         state = await self.acquire()
         try:

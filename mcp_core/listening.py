@@ -85,5 +85,3 @@ def _params(event: Event, meta: dict[str, Any]) -> t.NotificationParams:
     if isinstance(event, ResourceUpdated):
         return t.ResourceUpdatedNotificationParams(uri=event.uri, _meta=meta)
     return t.NotificationParams(_meta=meta)
-
-

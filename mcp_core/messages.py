@@ -143,7 +143,7 @@ def _answer(envelope: _Envelope) -> Frame:
         return ErrorResponse(readable, MCPError.of(known.code, known.message, known.data))
     if readable is None:
         return Malformed(InvalidRequest("a response needs the id of its request"), answerable=False)
-    return Response(readable, cast(Raw, result))
+    return Response(readable, cast("Raw", result))
 
 
 def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:

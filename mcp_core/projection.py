@@ -18,7 +18,15 @@ from msgspec import Raw, Struct
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.errors import RESOURCE_NOT_FOUND, URL_ELICITATION_REQUIRED, InternalError, InvalidParams, MissingClientCapability, MCPError, ResourceNotFound
+from mcp_core.errors import (
+    RESOURCE_NOT_FOUND,
+    URL_ELICITATION_REQUIRED,
+    InternalError,
+    InvalidParams,
+    MCPError,
+    MissingClientCapability,
+    ResourceNotFound,
+)
 from mcp_core.revisions import (
     ALL_REVISIONS,
     HANDSHAKE_REVISIONS,
@@ -225,7 +233,7 @@ class _Projector:
     def struct(self, data: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
         plan = _plan(kind, self.revision)
         wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
-        kept = {k: v for k, v in data.items()}
+        kept = dict(data.items())
         for name in plan.dropped:
             kept.pop(wire[name], None)
         for name in plan.nested:
@@ -287,5 +295,3 @@ def project_error(error: MCPError, revision: str) -> MCPError:
     if error.code == URL_ELICITATION_REQUIRED:
         return InternalError(error.message)
     return error
-
-

@@ -182,7 +182,7 @@ def _joined(body: bytes, tail: bytes) -> tuple[bytes, bytes]:
 
 
 def _type_default(kind: type[t.Result]) -> str:
-    return cast(str, kind.__struct_defaults__[kind.__struct_fields__.index("result_type") - _required(kind)])
+    return cast("str", kind.__struct_defaults__[kind.__struct_fields__.index("result_type") - _required(kind)])
 
 
 def _required(kind: type[Struct]) -> int:
@@ -277,7 +277,9 @@ def check_input_required(result: Any, capabilities: t.ClientCapabilities) -> Non
         raise WrongResult("InputRequiredResult needs input_requests or request_state")
     for key, request in (result.input_requests or {}).items():
         method = request.method if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request)["method"]
-        params = request.params if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request).get("params")
+        params = (
+            request.params if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request).get("params")
+        )
         if method not in t.INPUT_METHODS:
             raise WrongResult(f"input request {key!r} names {method!r}; known are {', '.join(t.INPUT_METHODS)}")
         require_capability(method, params, capabilities)
@@ -312,5 +314,3 @@ def _member(params: Any, name: str, wire: str) -> Any:
     if isinstance(params, dict):
         return cast("dict[str, Any]", params).get(wire)
     return getattr(params, name, None)
-
-

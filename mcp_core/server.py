@@ -8,9 +8,9 @@ Spec: basic/lifecycle; server/discover; basic/versioning.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import Raw
 
@@ -18,7 +18,7 @@ from mcp_core import types as t
 from mcp_core.backend import Backend
 from mcp_core.channel import Channel
 from mcp_core.connection import Connection
-from mcp_core.context import MCPDeprecationWarning, Peer, RequestContext
+from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
@@ -42,19 +42,12 @@ from mcp_core.subscriptions import Event, InProcessBus, ResourceUpdated, Subscri
 
 __all__ = ["Hooks", "Server"]
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeVar
-
-    L = TypeVar("L", default=dict[str, Any])
-else:
-    from typing import TypeVar
-
-    L = TypeVar("L")
-R = TypeVar("R")
+R = TypeVar("R", bound=t.Result)
 
 Answer: TypeAlias = R | t.Prepared[R] | dict[str, Any] | Raw | t.ErrorData
 Handled: TypeAlias = Answer[R] | Awaitable[Answer[R]]
 """What a handler gives: its result in any of the accepted forms, at once or awaited."""
+
 
 class Hooks(TypedDict, Generic[L], total=False):
     """The keywords of `Server` that serve MCP's methods, one for each.
@@ -65,22 +58,33 @@ class Hooks(TypedDict, Generic[L], total=False):
     """
 
     on_list_tools: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListToolsResult]]
-    on_call_tool: Callable[[RequestContext[L], t.CallToolRequestParams], Handled[t.CallToolResult | t.InputRequiredResult]]
+    on_call_tool: Callable[
+        [RequestContext[L], t.CallToolRequestParams], Handled[t.CallToolResult | t.InputRequiredResult]
+    ]
     on_list_resources: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourcesResult]]
-    on_list_resource_templates: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourceTemplatesResult]]
-    on_read_resource: Callable[[RequestContext[L], t.ReadResourceRequestParams], Handled[t.ReadResourceResult | t.InputRequiredResult]]
-    on_subscribe_resource: Callable[[RequestContext[L], t.SubscribeRequestParams], Handled[t.EmptyResult | None]]
-    on_unsubscribe_resource: Callable[[RequestContext[L], t.UnsubscribeRequestParams], Handled[t.EmptyResult | None]]
-    on_subscriptions_listen: Callable[[RequestContext[L], t.SubscriptionsListenRequestParams], Handled[t.SubscriptionsListenResult]]
+    on_list_resource_templates: Callable[
+        [RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourceTemplatesResult]
+    ]
+    on_read_resource: Callable[
+        [RequestContext[L], t.ReadResourceRequestParams], Handled[t.ReadResourceResult | t.InputRequiredResult]
+    ]
+    on_subscribe_resource: Callable[[RequestContext[L], t.SubscribeRequestParams], Handled[t.EmptyResult] | None]
+    on_unsubscribe_resource: Callable[[RequestContext[L], t.UnsubscribeRequestParams], Handled[t.EmptyResult] | None]
+    on_subscriptions_listen: Callable[
+        [RequestContext[L], t.SubscriptionsListenRequestParams], Handled[t.SubscriptionsListenResult]
+    ]
     on_list_prompts: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListPromptsResult]]
-    on_get_prompt: Callable[[RequestContext[L], t.GetPromptRequestParams], Handled[t.GetPromptResult | t.InputRequiredResult]]
+    on_get_prompt: Callable[
+        [RequestContext[L], t.GetPromptRequestParams], Handled[t.GetPromptResult | t.InputRequiredResult]
+    ]
     on_completion: Callable[[RequestContext[L], t.CompleteRequestParams], Handled[t.CompleteResult]]
-    on_set_logging_level: Callable[[RequestContext[L], t.SetLevelRequestParams], Handled[t.EmptyResult | None]]
-    on_ping: Callable[[RequestContext[L], t.RequestParams], Handled[t.EmptyResult | None]]
+    on_set_logging_level: Callable[[RequestContext[L], t.SetLevelRequestParams], Handled[t.EmptyResult] | None]
+    on_ping: Callable[[RequestContext[L], t.RequestParams], Handled[t.EmptyResult] | None]
     on_roots_list_changed: Callable[[RequestContext[L], t.NotificationParams], Any]
     on_progress: Callable[[RequestContext[L], t.ProgressNotificationParams], Any]
 
 
+_SET_LEVEL = "logging/setLevel"
 _DEPRECATED = ("on_set_logging_level", "on_roots_list_changed", "on_progress")
 
 
@@ -166,12 +170,12 @@ class Server(Generic[L]):
             row = rows.get(hook)
             if row is None:
                 raise TypeError(f"Server has no handler {hook!r}; known are {', '.join(rows)}")
-            if call is None:
-                continue
             if hook in _DEPRECATED:
                 warnings.warn(f"{hook} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=3)
-            table = self._handlers.notifications if row.is_notification else self._handlers.requests
-            self._handlers.put(table, row.name, row.params, call)
+            if row.is_notification:
+                self._handlers.add_notification(row.name, row.params, call)
+            else:
+                self.add_request_handler(row.name, row.params, call)
 
     def add_request_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
         """Serve a request method: one of MCP's in place of who serves it now, or one of your own.
@@ -182,7 +186,7 @@ class Server(Generic[L]):
         Raises:
             ValueError: The method is `initialize`.
         """
-        self._handlers.add_request(method, params_type, handler)
+        self._handlers.add_request(method, params_type, _level_kept(handler) if method == _SET_LEVEL else handler)
 
     def add_notification_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
         """Be told of a notification. Params that do not fit are dropped, with a log record."""
@@ -195,7 +199,7 @@ class Server(Generic[L]):
     @property
     def declares_logging(self) -> bool:
         """Whether clients are told that log messages may come."""
-        return self.serves("logging/setLevel")
+        return self.serves(_SET_LEVEL)
 
     def capabilities(self, revision: str) -> t.ServerCapabilities:
         """What a client of this revision is told that the server offers."""
@@ -294,7 +298,7 @@ class Server(Generic[L]):
         return cast("AbstractAsyncContextManager[L]", self._lifespan.held())
 
     @contextmanager
-    def connect(self, backend: Backend, channel: Channel, state: Any) -> Iterator[Connection]:
+    def connect(self, backend: Backend, channel: Channel, state: Any) -> Generator[Connection, None, None]:
         """A connection over a lasting channel, for transports. `state` is what `running` gave."""
         connection = Connection(
             _Current(self), backend, channel, server=self, lifespan_context=state, observers=self.observers
@@ -429,6 +433,17 @@ class _Caller:
         return lambda: None
 
 
+def _level_kept(handler: HandlerFunction) -> HandlerFunction:
+    """The handler of `logging/setLevel`, after the level has been noted for `ctx.log`."""
+
+    def noted(ctx: RequestContext[Any], params: t.SetLevelRequestParams) -> Any:
+        if ctx.peer.handshake is not None:
+            ctx.peer.handshake.log_level = params.level
+        return handler(ctx, params)
+
+    return noted
+
+
 def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
     if handshake is not None:
@@ -466,4 +481,3 @@ def _run_blocking(main: Callable[[], Any], loop: str) -> None:
         asyncio.run(main())
     else:
         raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
-

@@ -133,5 +133,3 @@ def unopened(method: str) -> InvalidParams:
         f"{method}: params._meta must carry io.modelcontextprotocol/protocolVersion and "
         "io.modelcontextprotocol/clientCapabilities, or initialize must come first"
     )
-
-

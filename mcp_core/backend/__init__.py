@@ -8,17 +8,17 @@ once for trio. What happens once per connection or less often uses anyio.
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-__all__ = ["Backend", "Job", "Pollable", "Timer", "Waiter", "open_backend", "running_library"]
+__all__ = ["Backend", "Job", "Pollable", "Timer", "Waiter", "current_backend", "open_backend", "running_library"]
 
 
 class Job(Protocol):
     """A coroutine under way."""
 
-    def cancel(self) -> None:
+    def cancel(self) -> object:
         """Ask it to end. One that has not started never will."""
         ...
 
@@ -123,8 +123,19 @@ def running_library() -> str:
     raise RuntimeError("no event loop is running: call this from async code, or use Server.run()")
 
 
+def current_backend() -> Backend:
+    """The running loop's backend for waiters and calls, without jobs of its own."""
+    if running_library() == "trio":
+        from mcp_core.backend.trio import TrioBackend
+
+        return TrioBackend(None)
+    from mcp_core.backend.asyncio import AsyncioBackend
+
+    return AsyncioBackend()
+
+
 @asynccontextmanager
-async def open_backend() -> AsyncIterator[Backend]:
+async def open_backend() -> AsyncGenerator[Backend, None]:
     """The backend of the running loop. Its jobs are cancelled and awaited at the end."""
     if running_library() == "trio":
         from mcp_core.backend.trio import TrioBackend

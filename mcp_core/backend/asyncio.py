@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ class AsyncioBackend:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls) -> AsyncIterator[AsyncioBackend]:
+    async def open(cls) -> AsyncGenerator[AsyncioBackend, None]:
         """The backend of the running loop."""
         backend = cls()
         try:
@@ -45,7 +45,8 @@ class AsyncioBackend:
 
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> asyncio.Task[None]:
         if _EAGER:
-            job = asyncio.Task(work, loop=self._loop, eager_start=True)  # type: ignore[call-arg, unused-ignore]
+            eager: Any = asyncio.Task  # its stub for Python 3.11 lacks the argument
+            job: asyncio.Task[None] = eager(work, loop=self._loop, eager_start=True)
             if job.done():
                 if done is not None:
                     done()
@@ -55,7 +56,7 @@ class AsyncioBackend:
         self._jobs.add(job)
         job.add_done_callback(self._jobs.discard)
         if done is not None:
-            job.add_done_callback(lambda _job: done())
+            job.add_done_callback(lambda _: done())
         return job
 
     def waiter(self) -> _Waiter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -16,19 +16,25 @@ __all__ = ["TrioBackend"]
 class TrioBackend:
     """One running trio loop and a nursery in it. Open it with `open()`."""
 
-    def __init__(self, nursery: trio.Nursery) -> None:
-        self._nursery = nursery
+    def __init__(self, nursery: trio.Nursery | None) -> None:
+        self._own = nursery
         self._token = trio.lowlevel.current_trio_token()
 
     @classmethod
     @asynccontextmanager
-    async def open(cls) -> AsyncIterator[TrioBackend]:
+    async def open(cls) -> AsyncGenerator[TrioBackend, None]:
         """The backend of the running loop."""
         async with trio.open_nursery() as nursery:
             try:
                 yield cls(nursery)
             finally:
                 nursery.cancel_scope.cancel()
+
+    @property
+    def _nursery(self) -> trio.Nursery:
+        if self._own is None:
+            raise RuntimeError("this backend has no jobs of its own")
+        return self._own
 
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
         job = _Job(done)
@@ -137,9 +143,7 @@ class _Waiter:
 class _Watch:
     """Watching is a task here: trio has no readiness callbacks."""
 
-    def __init__(
-        self, nursery: trio.Nursery, wait: Callable[[int], Any], fd: int, call: Callable[[], None]
-    ) -> None:
+    def __init__(self, nursery: trio.Nursery, wait: Callable[[int], Any], fd: int, call: Callable[[], None]) -> None:
         self._nursery, self._wait, self._fd, self._call = nursery, wait, fd, call
         self._scope: trio.CancelScope | None = None
 

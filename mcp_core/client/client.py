@@ -6,7 +6,7 @@ basic/patterns/mrtr, "Client Requirements".
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Final, Self, TypeAlias, cast
 
@@ -117,7 +117,9 @@ class Client:
         async with AsyncExitStack() as stack:
             self._backend = await stack.enter_async_context(open_backend())
             start = await stack.enter_async_context(self._open(self._backend))
-            self._connection = start(lambda channel: Connection(_Responder(self), cast(Backend, self._backend), channel))
+            self._connection = start(
+                lambda channel: Connection(_Responder(self), cast("Backend", self._backend), channel)
+            )
             await self._negotiate()
             self._stack = stack.pop_all()
         return self
@@ -161,7 +163,9 @@ class Client:
         """Ask which revisions there are; anything but a modern answer means the handshake."""
         self._adopt(revision)
         try:
-            found: t.DiscoverResult = await self._request("server/discover", t.RequestParams(), timeout=self._probe_timeout)
+            found: t.DiscoverResult = await self._request(
+                "server/discover", t.RequestParams(), timeout=self._probe_timeout
+            )
         except UnsupportedProtocolVersion as exc:
             await self._corrected(exc, again)
         except (MCPError, RequestTimeout, InvalidResult):
@@ -253,7 +257,7 @@ class Client:
                 own["progressToken"] = request_id
                 self._progress[request_id] = progress
                 token.append(request_id)
-            return _with_meta(given, {**own, **(meta or {})}, cast(str, self._revision))
+            return _with_meta(given, {**own, **(meta or {})}, cast("str", self._revision))
 
         try:
             raw = await connection.request(
@@ -271,25 +275,25 @@ class Client:
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> t.ListToolsResult:
         """One page of the tools. Raises as `request` does, like all that follow."""
-        return cast(t.ListToolsResult, await self._list("tools/list", cursor, meta))
+        return cast("t.ListToolsResult", await self._list("tools/list", cursor, meta))
 
     async def list_resources(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
     ) -> t.ListResourcesResult:
         """One page of the resources."""
-        return cast(t.ListResourcesResult, await self._list("resources/list", cursor, meta))
+        return cast("t.ListResourcesResult", await self._list("resources/list", cursor, meta))
 
     async def list_resource_templates(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
     ) -> t.ListResourceTemplatesResult:
         """One page of the resource templates."""
-        return cast(t.ListResourceTemplatesResult, await self._list("resources/templates/list", cursor, meta))
+        return cast("t.ListResourceTemplatesResult", await self._list("resources/templates/list", cursor, meta))
 
     async def list_prompts(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
     ) -> t.ListPromptsResult:
         """One page of the prompts."""
-        return cast(t.ListPromptsResult, await self._list("prompts/list", cursor, meta))
+        return cast("t.ListPromptsResult", await self._list("prompts/list", cursor, meta))
 
     async def _list(self, method: str, cursor: str | None, meta: dict[str, Any] | None) -> Any:
         return await self._request(method, t.PaginatedRequestParams(cursor=cursor), meta=meta)
@@ -312,21 +316,21 @@ class Client:
         """
         params = t.CallToolRequestParams(name=name, arguments=arguments)
         return cast(
-            t.CallToolResult,
+            "t.CallToolResult",
             await self._driven("tools/call", params, read_timeout_seconds, progress_callback, meta),
         )
 
     async def read_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> t.ReadResourceResult:
         """Read a resource. Raises `InputRoundsExceeded` too."""
         params = t.ReadResourceRequestParams(uri=uri)
-        return cast(t.ReadResourceResult, await self._driven("resources/read", params, None, None, meta))
+        return cast("t.ReadResourceResult", await self._driven("resources/read", params, None, None, meta))
 
     async def get_prompt(
         self, name: str, arguments: dict[str, str] | None = None, *, meta: dict[str, Any] | None = None
     ) -> t.GetPromptResult:
         """Get a prompt, filled in. Raises `InputRoundsExceeded` too."""
         params = t.GetPromptRequestParams(name=name, arguments=arguments)
-        return cast(t.GetPromptResult, await self._driven("prompts/get", params, None, None, meta))
+        return cast("t.GetPromptResult", await self._driven("prompts/get", params, None, None, meta))
 
     async def complete(
         self,
@@ -339,7 +343,7 @@ class Client:
             argument = t.CompletionArgument(name=argument["name"], value=argument["value"])
         context = None if context_arguments is None else t.CompletionContext(arguments=context_arguments)
         params = t.CompleteRequestParams(ref=ref, argument=argument, context=context)
-        return cast(t.CompleteResult, await self._request("completion/complete", params))
+        return cast("t.CompleteResult", await self._request("completion/complete", params))
 
     async def ping(self) -> None:
         """Ask the server for a sign of life (handshake era).
@@ -352,7 +356,7 @@ class Client:
 
     async def discover(self) -> t.DiscoverResult:
         """What the server is and serves (2026-07-28)."""
-        return cast(t.DiscoverResult, await self._request("server/discover", t.RequestParams()))
+        return cast("t.DiscoverResult", await self._request("server/discover", t.RequestParams()))
 
     async def set_logging_level(self, level: t.LoggingLevel) -> None:
         """Ask for log messages of this level and above (handshake era)."""
@@ -444,7 +448,7 @@ class Client:
         prompts_list_changed: bool = False,
         resources_list_changed: bool = False,
         resource_subscriptions: list[str] | None = None,
-    ) -> AsyncIterator[Subscription]:
+    ) -> AsyncGenerator[Subscription, None]:
         """Be told of changes (2026-07-28); leaving the block ends it.
 
         Raises:
@@ -460,7 +464,7 @@ class Client:
             resource_subscriptions=resource_subscriptions or None,
         )
         subscription = Subscription()
-        job = cast(Backend, self._backend).spawn(self._listen(asked, subscription))
+        job = cast("Backend", self._backend).spawn(self._listen(asked, subscription))
         try:
             await subscription.opened()
             yield subscription
@@ -501,7 +505,7 @@ class Client:
             params = codec.decode_any(request.params)
             ctx = ClientRequestContext(self, request.id, request.method, params.get("_meta"))
             result = await self._callbacks.answer(ctx, params)
-            shown = projection.project(result, cast(str, self._revision))
+            shown = projection.project(result, cast("str", self._revision))
             return encode_response(request.id, codec.encode(shown))
         except MCPError as exc:
             return encode_error(request.id, exc)
@@ -585,7 +589,7 @@ def _opener(target: Any) -> Callable[[Backend], Any]:
 
 
 @asynccontextmanager
-async def _over_process(backend: Backend, parameters: StdioServerParameters) -> AsyncIterator[Start]:
+async def _over_process(backend: Backend, parameters: StdioServerParameters) -> AsyncGenerator[Start, None]:
     async with open_process(backend, parameters) as channel:
 
         def start(connect: Callable[[Channel], Connection]) -> Connection:
@@ -597,7 +601,7 @@ async def _over_process(backend: Backend, parameters: StdioServerParameters) -> 
 
 
 @asynccontextmanager
-async def _in_memory(backend: Backend, server: Server[Any]) -> AsyncIterator[Start]:
+async def _in_memory(backend: Backend, server: Server[Any]) -> AsyncGenerator[Start, None]:
     from mcp_core.transports.memory import memory_pair
 
     async with server.running() as state:
@@ -615,5 +619,3 @@ async def _in_memory(backend: Backend, server: Server[Any]) -> AsyncIterator[Sta
             finally:
                 ours.close()
                 await connection.drain(0)
-
-

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from mcp_core.backend import Backend, Pollable, Waiter
@@ -317,6 +318,7 @@ class _ThreadReader:
 
     def __init__(self, backend: Backend, fd: int, took: Callable[[bytes], None]) -> None:
         self._may_read = threading.Event()
+        self._taken = threading.Semaphore(0)
         self._backend, self._fd, self._took = backend, fd, took
         self._may_read.set()
         threading.Thread(target=self._read, name="mcp_core.reader", daemon=True).start()
@@ -334,8 +336,11 @@ class _ThreadReader:
                 chunk = os.read(self._fd, CHUNK)
             except OSError:
                 chunk = b""
-            taken = threading.Event()
-            self._backend.call_threadsafe(lambda c=chunk, t=taken: (self._took(c), t.set()))
+            self._backend.call_threadsafe(partial(self._hand_over, chunk))
             if not chunk:
                 return
-            taken.wait()
+            self._taken.acquire()
+
+    def _hand_over(self, chunk: bytes) -> None:
+        self._took(chunk)
+        self._taken.release()

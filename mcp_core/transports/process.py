@@ -11,7 +11,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import IO, Final
 
@@ -53,7 +53,7 @@ class StdioServerParameters(msgspec.Struct, kw_only=True):
 @asynccontextmanager
 async def open_process(
     backend: Backend, parameters: StdioServerParameters, *, max_message: int = MAX_MESSAGE
-) -> AsyncIterator[LineChannel]:
+) -> AsyncGenerator[LineChannel, None]:
     """The running server's channel; leaving it ends the process.
 
     Raises:

@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -52,7 +52,7 @@ async def serve_stdio(
 
 
 @contextmanager
-def taken_streams() -> Iterator[tuple[int, int]]:
+def taken_streams() -> Generator[tuple[int, int], None, None]:
     """Private copies of descriptors 0 and 1, which meanwhile lead to nothing and to stderr."""
     read_fd, write_fd = os.dup(0), os.dup(1)
     null = os.open(os.devnull, os.O_RDWR)
@@ -76,7 +76,7 @@ def taken_streams() -> Iterator[tuple[int, int]]:
 
 
 @contextmanager
-def _stopped_by_signals(backend: Backend, channel: LineChannel) -> Iterator[list[int]]:
+def _stopped_by_signals(backend: Backend, channel: LineChannel) -> Generator[list[int], None, None]:
     """Stop the channel at SIGINT or SIGTERM; the list names the signal that came."""
     came: list[int] = []
     if threading.current_thread() is not threading.main_thread():

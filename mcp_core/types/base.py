@@ -9,7 +9,7 @@ Spec: basic, "General fields", "`_meta`".
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias, dataclass_transform
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import Raw, Struct
@@ -35,7 +35,6 @@ __all__ = [
     "Result",
     "Role",
     "Wire",
-    "WireMeta",
 ]
 
 RequestId: TypeAlias = int | str
@@ -49,19 +48,10 @@ NULL: Final[Any] = Raw(b"null")
 """A JSON `null` where `None` means that the member is absent (`structured_content`)."""
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(msgspec.field,))
-class WireMeta(msgspec.StructMeta):
-    """Makes every field keyword-only, so that a subclass may add required ones."""
-
-    def __new__(mcls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **config: Any) -> Any:
-        config.setdefault("kw_only", True)
-        return super().__new__(mcls, name, bases, namespace, **config)
-
-
 _construct = msgspec.StructMeta.__call__
 
 
-class BlockMeta(WireMeta):
+class BlockMeta(msgspec.StructMeta):
     """Lets the tag of a tagged type be given as a keyword, as it stands on the wire.
 
     msgspec keeps a tag outside the fields and refuses it as an argument; authors
@@ -78,17 +68,19 @@ class BlockMeta(WireMeta):
                 raise
             given = fields.pop(config.tag_field)
             if given != config.tag:
-                raise TypeError(
-                    f"{cls.__name__} has {config.tag_field}={config.tag!r}; got {given!r}"
-                ) from None
+                raise TypeError(f"{cls.__name__} has {config.tag_field}={config.tag!r}; got {given!r}") from None
             return _construct(cls, *args, **fields)
 
 
-class Wire(Struct, metaclass=WireMeta, rename="camel", omit_defaults=True):
-    """Base of every object on the wire."""
+class Wire(Struct, rename="camel", omit_defaults=True, kw_only=True):
+    """Base of every object on the wire.
+
+    Keyword-only in every class, so that a subclass may add required members; msgspec
+    wants that said each time.
+    """
 
 
-class MetaObject(Wire):
+class MetaObject(Wire, kw_only=True):
     """An object that may carry `_meta`.
 
     Built with `_meta=`, as on the wire; read back as `.meta`. Keys and values pass
@@ -103,21 +95,21 @@ class MetaObject(Wire):
         return self._meta
 
 
-class RequestParams(MetaObject):
+class RequestParams(MetaObject, kw_only=True):
     """Params of a request; from 2026-07-28 its `_meta` carries version and capabilities."""
 
 
-class NotificationParams(MetaObject):
+class NotificationParams(MetaObject, kw_only=True):
     """Params of a notification."""
 
 
-class PaginatedRequestParams(RequestParams):
+class PaginatedRequestParams(RequestParams, kw_only=True):
     """Params of a list method. The cursor is opaque; an empty string is one too."""
 
     cursor: str | None = None
 
 
-class Result(MetaObject):
+class Result(MetaObject, kw_only=True):
     """What a request is answered with.
 
     `result_type` goes out from 2026-07-28 on: `complete`, `input_required`, or a
@@ -127,11 +119,11 @@ class Result(MetaObject):
     result_type: str = "complete"
 
 
-class EmptyResult(Result):
+class EmptyResult(Result, kw_only=True):
     """An answer that says no more than that it is one."""
 
 
-class CacheableResult(Result):
+class CacheableResult(Result, kw_only=True):
     """A result that 2026-07-28 clients may keep.
 
     `ttl_ms` is in milliseconds from receipt; 0 means stale at once. A `public`
@@ -143,13 +135,13 @@ class CacheableResult(Result):
     cache_scope: CacheScope = "private"
 
 
-class PaginatedResult(CacheableResult):
+class PaginatedResult(CacheableResult, kw_only=True):
     """One page of a list; no `next_cursor` means that it is the last."""
 
     next_cursor: str | None = None
 
 
-class ErrorData(Wire):
+class ErrorData(Wire, kw_only=True):
     """A JSON-RPC error as a value: a handler may return it instead of raising."""
 
     code: int
@@ -157,7 +149,7 @@ class ErrorData(Wire):
     data: Any = None
 
 
-class Icon(Wire):
+class Icon(Wire, kw_only=True):
     """An image to show beside a name. `src` is an http(s) or `data:` URI.
 
     `sizes` are `WxH` strings or `any`.
@@ -169,7 +161,7 @@ class Icon(Wire):
     theme: Literal["light", "dark"] | None = None
 
 
-class Implementation(Wire):
+class Implementation(Wire, kw_only=True):
     """Name and version of a client or a server."""
 
     name: str

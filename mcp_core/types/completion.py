@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class PromptReference(Wire, metaclass=BlockMeta, tag_field="type", tag="ref/prompt"):
+class PromptReference(Wire, metaclass=BlockMeta, tag_field="type", tag="ref/prompt", kw_only=True):
     """A prompt, by name."""
 
     if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class PromptReference(Wire, metaclass=BlockMeta, tag_field="type", tag="ref/prom
     title: str | None = None
 
 
-class ResourceTemplateReference(Wire, metaclass=BlockMeta, tag_field="type", tag="ref/resource"):
+class ResourceTemplateReference(Wire, metaclass=BlockMeta, tag_field="type", tag="ref/resource", kw_only=True):
     """A resource template, by its URI."""
 
     if TYPE_CHECKING:
@@ -48,20 +48,20 @@ class ResourceTemplateReference(Wire, metaclass=BlockMeta, tag_field="type", tag
     uri: str
 
 
-class CompletionArgument(Wire):
+class CompletionArgument(Wire, kw_only=True):
     """The argument being typed, and what has been typed of it."""
 
     name: str
     value: str
 
 
-class CompletionContext(Wire):
+class CompletionContext(Wire, kw_only=True):
     """The arguments that are settled already."""
 
     arguments: dict[str, str] | None = None
 
 
-class CompleteRequestParams(RequestParams):
+class CompleteRequestParams(RequestParams, kw_only=True):
     """What to complete."""
 
     ref: PromptReference | ResourceTemplateReference
@@ -69,7 +69,7 @@ class CompleteRequestParams(RequestParams):
     context: CompletionContext | None = None
 
 
-class Completion(Wire):
+class Completion(Wire, kw_only=True):
     """At most 100 values, best first; `total` and `has_more` tell of those left out."""
 
     values: Annotated[list[str], Bound(max_length=100)]
@@ -77,7 +77,7 @@ class Completion(Wire):
     has_more: bool | None = None
 
 
-class CompleteResult(Result):
+class CompleteResult(Result, kw_only=True):
     """The proposals."""
 
     completion: Completion

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-class Annotations(Wire):
+class Annotations(Wire, kw_only=True):
     """Hints for whoever shows or ranks a block. `priority` runs from 0 to 1.
 
     `last_modified` is an ISO 8601 time.
@@ -39,7 +39,7 @@ class Annotations(Wire):
     last_modified: str | None = None
 
 
-class TextContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="text"):
+class TextContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="text", kw_only=True):
     """Text."""
 
     if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class TextContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="text")
     annotations: Annotations | None = None
 
 
-class ImageContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="image"):
+class ImageContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="image", kw_only=True):
     """An image; `data` is Base64."""
 
     if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class ImageContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="image
     annotations: Annotations | None = None
 
 
-class AudioContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="audio"):
+class AudioContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="audio", kw_only=True):
     """Sound; `data` is Base64."""
 
     if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class AudioContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="audio
     annotations: Annotations | None = None
 
 
-class ResourceLink(MetaObject, metaclass=BlockMeta, tag_field="type", tag="resource_link"):
+class ResourceLink(MetaObject, metaclass=BlockMeta, tag_field="type", tag="resource_link", kw_only=True):
     """A resource by reference. It need not be among those listed."""
 
     if TYPE_CHECKING:
@@ -95,26 +95,26 @@ class ResourceLink(MetaObject, metaclass=BlockMeta, tag_field="type", tag="resou
     icons: list[Icon] | None = None
 
 
-class ResourceContents(MetaObject):
+class ResourceContents(MetaObject, kw_only=True):
     """What a resource holds: `text`, or `blob` in Base64; the subclasses say which."""
 
     uri: str
     mime_type: str | None = None
 
 
-class TextResourceContents(ResourceContents):
+class TextResourceContents(ResourceContents, kw_only=True):
     """A resource that is text."""
 
     text: str
 
 
-class BlobResourceContents(ResourceContents):
+class BlobResourceContents(ResourceContents, kw_only=True):
     """A resource that is binary; `blob` is Base64."""
 
     blob: str
 
 
-class AnyResourceContents(ResourceContents):
+class AnyResourceContents(ResourceContents, kw_only=True):
     """Either kind, as it is read: the wire has no tag to tell them by.
 
     Never handed to a user; `settled` gives the kind that it is.
@@ -133,7 +133,7 @@ class AnyResourceContents(ResourceContents):
         return TextResourceContents(text=self.text, **common)
 
 
-class EmbeddedResource(MetaObject, metaclass=BlockMeta, tag_field="type", tag="resource"):
+class EmbeddedResource(MetaObject, metaclass=BlockMeta, tag_field="type", tag="resource", kw_only=True):
     """A resource by value."""
 
     if TYPE_CHECKING:

@@ -24,7 +24,7 @@ __all__ = [
 ElicitAction: TypeAlias = Literal["accept", "decline", "cancel"]
 
 
-class ElicitRequestFormParams(RequestParams):
+class ElicitRequestFormParams(RequestParams, kw_only=True):
     """A form: `requested_schema` is a flat object schema of strings, numbers, booleans
     and choices.
     """
@@ -35,7 +35,7 @@ class ElicitRequestFormParams(RequestParams):
     task: TaskMetadata | None = None
 
 
-class ElicitRequestURLParams(RequestParams):
+class ElicitRequestURLParams(RequestParams, kw_only=True):
     """A page to visit. `elicitation_id` belongs to revision 2025-11-25."""
 
     message: str
@@ -52,14 +52,14 @@ class ElicitRequestURLParams(RequestParams):
 ElicitRequestParams: TypeAlias = ElicitRequestFormParams | ElicitRequestURLParams
 
 
-class ElicitResult(Result):
+class ElicitResult(Result, kw_only=True):
     """What the user did; `content` only for an accepted form."""
 
     action: ElicitAction
     content: dict[str, str | int | float | bool | list[str] | None] | None = None
 
 
-class ElicitCompleteNotificationParams(NotificationParams):
+class ElicitCompleteNotificationParams(NotificationParams, kw_only=True):
     """The visit is over; revision 2025-11-25 only."""
 
     elicitation_id: str

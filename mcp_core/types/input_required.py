@@ -15,7 +15,7 @@ InputMethod: TypeAlias = Literal["elicitation/create", "sampling/createMessage",
 INPUT_METHODS: tuple[InputMethod, ...] = get_args(InputMethod)
 
 
-class InputRequest(Wire):
+class InputRequest(Wire, kw_only=True):
     """One thing the client is asked for: method and params, without `id` or `jsonrpc`.
 
     `params` is the params type of the method, or its JSON form.
@@ -30,7 +30,7 @@ InputResponses: TypeAlias = dict[str, Any]
 """The bare results by the keys of their requests, in JSON form."""
 
 
-class InputRequiredResult(Result):
+class InputRequiredResult(Result, kw_only=True):
     """The call needs input first. The client retries it with answers and state.
 
     At least one of the two members is given. `request_state` comes back as the client

@@ -24,27 +24,27 @@ __all__ = [
 ]
 
 
-class RootsCapability(Wire):
+class RootsCapability(Wire, kw_only=True):
     """`list_changed` belongs to the handshake era."""
 
     list_changed: bool | None = None
 
 
-class SamplingCapability(Wire):
+class SamplingCapability(Wire, kw_only=True):
     """What of sampling the client supports beyond plain messages."""
 
     context: JSONObject | None = None
     tools: JSONObject | None = None
 
 
-class ElicitationCapability(Wire):
+class ElicitationCapability(Wire, kw_only=True):
     """The modes the client supports; neither named means forms only."""
 
     form: JSONObject | None = None
     url: JSONObject | None = None
 
 
-class ClientCapabilities(Wire):
+class ClientCapabilities(Wire, kw_only=True):
     """What the client offers to the server."""
 
     experimental: JSONObject | None = None
@@ -55,26 +55,26 @@ class ClientCapabilities(Wire):
     extensions: dict[str, JSONObject] | None = None
 
 
-class PromptsCapability(Wire):
+class PromptsCapability(Wire, kw_only=True):
     """Prompts are served."""
 
     list_changed: bool | None = None
 
 
-class ResourcesCapability(Wire):
+class ResourcesCapability(Wire, kw_only=True):
     """Resources are served."""
 
     subscribe: bool | None = None
     list_changed: bool | None = None
 
 
-class ToolsCapability(Wire):
+class ToolsCapability(Wire, kw_only=True):
     """Tools are served."""
 
     list_changed: bool | None = None
 
 
-class ServerCapabilities(Wire):
+class ServerCapabilities(Wire, kw_only=True):
     """What the server offers to the client."""
 
     experimental: JSONObject | None = None
@@ -87,7 +87,7 @@ class ServerCapabilities(Wire):
     extensions: dict[str, JSONObject] | None = None
 
 
-class InitializeRequestParams(RequestParams):
+class InitializeRequestParams(RequestParams, kw_only=True):
     """The opening of the handshake era: the revision wanted, and who asks."""
 
     protocol_version: str
@@ -95,7 +95,7 @@ class InitializeRequestParams(RequestParams):
     client_info: Implementation
 
 
-class InitializeResult(Result):
+class InitializeResult(Result, kw_only=True):
     """The revision agreed on, and who answers."""
 
     protocol_version: str
@@ -104,7 +104,7 @@ class InitializeResult(Result):
     instructions: str | None = None
 
 
-class DiscoverResult(CacheableResult):
+class DiscoverResult(CacheableResult, kw_only=True):
     """What the server is and serves, asked without a handshake."""
 
     supported_versions: list[str]

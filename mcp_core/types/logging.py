@@ -17,13 +17,13 @@ LOGGING_LEVELS: dict[str, int] = {level: rank for rank, level in enumerate(get_a
 """The levels by severity, least first."""
 
 
-class SetLevelRequestParams(RequestParams):
+class SetLevelRequestParams(RequestParams, kw_only=True):
     """The least level wanted from now on; handshake era."""
 
     level: LoggingLevel
 
 
-class LoggingMessageNotificationParams(NotificationParams):
+class LoggingMessageNotificationParams(NotificationParams, kw_only=True):
     """One log message; `data` is any JSON value."""
 
     level: LoggingLevel

@@ -10,7 +10,7 @@ from mcp_core.types.base import NotificationParams, ProgressToken, RequestId
 __all__ = ["CancelledNotificationParams", "ProgressNotificationParams"]
 
 
-class ProgressNotificationParams(NotificationParams):
+class ProgressNotificationParams(NotificationParams, kw_only=True):
     """How far the request with this token has come; `progress` only grows."""
 
     progress_token: ProgressToken
@@ -19,7 +19,7 @@ class ProgressNotificationParams(NotificationParams):
     message: str | None = None
 
 
-class CancelledNotificationParams(NotificationParams):
+class CancelledNotificationParams(NotificationParams, kw_only=True):
     """The request that its sender wants no answer to any more."""
 
     request_id: RequestId | None = None

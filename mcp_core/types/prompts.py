@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-class PromptArgument(Wire):
+class PromptArgument(Wire, kw_only=True):
     """An argument of a prompt; its value is always a string."""
 
     name: str
@@ -28,7 +28,7 @@ class PromptArgument(Wire):
     required: bool | None = None
 
 
-class Prompt(MetaObject):
+class Prompt(MetaObject, kw_only=True):
     """A prompt as it is listed."""
 
     name: str
@@ -38,13 +38,13 @@ class Prompt(MetaObject):
     icons: list[Icon] | None = None
 
 
-class ListPromptsResult(PaginatedResult):
+class ListPromptsResult(PaginatedResult, kw_only=True):
     """One page of the prompts."""
 
     prompts: list[Prompt]
 
 
-class GetPromptRequestParams(RequestParams):
+class GetPromptRequestParams(RequestParams, kw_only=True):
     """The prompt wanted, and what to fill it with."""
 
     name: str
@@ -53,14 +53,14 @@ class GetPromptRequestParams(RequestParams):
     request_state: str | None = None
 
 
-class PromptMessage(Wire):
+class PromptMessage(Wire, kw_only=True):
     """One message, with one block."""
 
     role: Role
     content: ContentBlock
 
 
-class GetPromptResult(Result):
+class GetPromptResult(Result, kw_only=True):
     """The prompt, filled in."""
 
     messages: list[PromptMessage]

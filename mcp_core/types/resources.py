@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-class Resource(MetaObject):
+class Resource(MetaObject, kw_only=True):
     """A resource as it is listed. `size` is in bytes, before any encoding."""
 
     uri: str
@@ -37,7 +37,7 @@ class Resource(MetaObject):
     icons: list[Icon] | None = None
 
 
-class ResourceTemplate(MetaObject):
+class ResourceTemplate(MetaObject, kw_only=True):
     """A family of resources, its URI a template of RFC 6570."""
 
     uri_template: str
@@ -49,19 +49,19 @@ class ResourceTemplate(MetaObject):
     icons: list[Icon] | None = None
 
 
-class ListResourcesResult(PaginatedResult):
+class ListResourcesResult(PaginatedResult, kw_only=True):
     """One page of the resources."""
 
     resources: list[Resource]
 
 
-class ListResourceTemplatesResult(PaginatedResult):
+class ListResourceTemplatesResult(PaginatedResult, kw_only=True):
     """One page of the templates."""
 
     resource_templates: list[ResourceTemplate]
 
 
-class ReadResourceRequestParams(RequestParams):
+class ReadResourceRequestParams(RequestParams, kw_only=True):
     """The URI to read."""
 
     uri: str
@@ -69,7 +69,7 @@ class ReadResourceRequestParams(RequestParams):
     request_state: str | None = None
 
 
-class ReadResourceResult(CacheableResult):
+class ReadResourceResult(CacheableResult, kw_only=True):
     """What the resource holds; several parts are allowed."""
 
     if TYPE_CHECKING:
@@ -84,19 +84,19 @@ class ReadResourceResult(CacheableResult):
                 contents[index] = item.settled()
 
 
-class SubscribeRequestParams(RequestParams):
+class SubscribeRequestParams(RequestParams, kw_only=True):
     """The URI to be told about; handshake era."""
 
     uri: str
 
 
-class UnsubscribeRequestParams(RequestParams):
+class UnsubscribeRequestParams(RequestParams, kw_only=True):
     """The URI to be told about no longer; handshake era."""
 
     uri: str
 
 
-class ResourceUpdatedNotificationParams(NotificationParams):
+class ResourceUpdatedNotificationParams(NotificationParams, kw_only=True):
     """The resource that changed; it may lie below the one subscribed to."""
 
     uri: str

@@ -10,14 +10,14 @@ from mcp_core.types.base import MetaObject, Result
 __all__ = ["ListRootsResult", "Root"]
 
 
-class Root(MetaObject):
+class Root(MetaObject, kw_only=True):
     """One place; the URI is a `file://` one."""
 
     uri: str
     name: str | None = None
 
 
-class ListRootsResult(Result):
+class ListRootsResult(Result, kw_only=True):
     """All of them."""
 
     roots: list[Root]

@@ -27,7 +27,7 @@ __all__ = [
 ]
 
 
-class ToolUseContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="tool_use"):
+class ToolUseContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="tool_use", kw_only=True):
     """The model wants a tool called."""
 
     if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class ToolUseContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="too
     input: JSONObject
 
 
-class ToolResultContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="tool_result"):
+class ToolResultContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="tool_result", kw_only=True):
     """What the called tool said."""
 
     if TYPE_CHECKING:
@@ -62,7 +62,7 @@ else:
     SamplingContent = TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent
 
 
-class SamplingMessage(MetaObject):
+class SamplingMessage(MetaObject, kw_only=True):
     """One message of the conversation; from 2025-11-25 on it may hold several blocks."""
 
     role: Role
@@ -74,13 +74,13 @@ class SamplingMessage(MetaObject):
         return self.content if isinstance(self.content, list) else [self.content]
 
 
-class ModelHint(Wire):
+class ModelHint(Wire, kw_only=True):
     """Part of a model's name."""
 
     name: str | None = None
 
 
-class ModelPreferences(Wire):
+class ModelPreferences(Wire, kw_only=True):
     """Which kind of model would do. Priorities run from 0 to 1."""
 
     hints: list[ModelHint] | None = None
@@ -89,13 +89,13 @@ class ModelPreferences(Wire):
     intelligence_priority: float | None = None
 
 
-class ToolChoice(Wire):
+class ToolChoice(Wire, kw_only=True):
     """Whether the model may, must or must not use tools."""
 
     mode: Literal["auto", "required", "none"] | None = None
 
 
-class CreateMessageRequestParams(RequestParams):
+class CreateMessageRequestParams(RequestParams, kw_only=True):
     """The conversation to continue, and how."""
 
     messages: list[SamplingMessage]
@@ -111,7 +111,7 @@ class CreateMessageRequestParams(RequestParams):
     task: TaskMetadata | None = None
 
 
-class CreateMessageResult(Result):
+class CreateMessageResult(Result, kw_only=True):
     """What the model said. `stop_reason` is open; known: `endTurn`, `stopSequence`,
     `maxTokens`, `toolUse`.
     """
@@ -125,5 +125,3 @@ class CreateMessageResult(Result):
     def content_as_list(self) -> list[SamplingContent]:
         """The blocks, be they one or several."""
         return self.content if isinstance(self.content, list) else [self.content]
-
-

@@ -15,7 +15,7 @@ __all__ = [
 ]
 
 
-class SubscriptionFilter(Wire):
+class SubscriptionFilter(Wire, kw_only=True):
     """Which changes are wanted; `resource_subscriptions` are URIs."""
 
     tools_list_changed: bool | None = None
@@ -24,17 +24,17 @@ class SubscriptionFilter(Wire):
     resource_subscriptions: list[str] | None = None
 
 
-class SubscriptionsListenRequestParams(RequestParams):
+class SubscriptionsListenRequestParams(RequestParams, kw_only=True):
     """Opens a subscription."""
 
     notifications: SubscriptionFilter
 
 
-class SubscriptionsAcknowledgedNotificationParams(NotificationParams):
+class SubscriptionsAcknowledgedNotificationParams(NotificationParams, kw_only=True):
     """Says which of the wanted changes will be told."""
 
     notifications: SubscriptionFilter
 
 
-class SubscriptionsListenResult(Result):
+class SubscriptionsListenResult(Result, kw_only=True):
     """The graceful end of a subscription."""

@@ -23,7 +23,7 @@ __all__ = [
 TaskStatus: TypeAlias = Literal["working", "input_required", "completed", "failed", "cancelled"]
 
 
-class Task(MetaObject):
+class Task(MetaObject, kw_only=True):
     """The state of a task. `ttl` and `poll_interval` are in milliseconds.
 
     `_meta` is used only where the task is a whole result or params.
@@ -38,34 +38,34 @@ class Task(MetaObject):
     poll_interval: int | None = None
 
 
-class TaskParams(RequestParams):
+class TaskParams(RequestParams, kw_only=True):
     """Params of `tasks/get`, `tasks/result` and `tasks/cancel`."""
 
     task_id: str
 
 
-class CreateTaskResult(Result):
+class CreateTaskResult(Result, kw_only=True):
     """A call was accepted as a task."""
 
     task: Task
 
 
-class GetTaskResult(Task):
+class GetTaskResult(Task, kw_only=True):
     """The task as it stands."""
 
     result_type: str = "complete"
 
 
-class CancelTaskResult(GetTaskResult):
+class CancelTaskResult(GetTaskResult, kw_only=True):
     """The task, cancelled."""
 
 
-class ListTasksResult(Result):
+class ListTasksResult(Result, kw_only=True):
     """One page of the tasks."""
 
     tasks: list[Task]
     next_cursor: str | None = None
 
 
-class TaskStatusNotificationParams(Task):
+class TaskStatusNotificationParams(Task, kw_only=True):
     """The task changed."""

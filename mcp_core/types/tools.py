@@ -29,7 +29,7 @@ __all__ = [
 TaskSupport: TypeAlias = Literal["forbidden", "optional", "required"]
 
 
-class ToolAnnotations(Wire):
+class ToolAnnotations(Wire, kw_only=True):
     """Hints on what a tool does. Absent means: may write, may destroy, may reach out."""
 
     title: str | None = None
@@ -39,13 +39,13 @@ class ToolAnnotations(Wire):
     open_world_hint: bool | None = None
 
 
-class ToolExecution(Wire):
+class ToolExecution(Wire, kw_only=True):
     """How a tool may be run as a task; revision 2025-11-25 only."""
 
     task_support: TaskSupport | None = None
 
 
-class Tool(MetaObject):
+class Tool(MetaObject, kw_only=True):
     """A tool as it is listed. The schemas are JSON Schema and go out as they are.
 
     `input_schema` has the root `type: object`; `output_schema` may have any root from
@@ -62,19 +62,19 @@ class Tool(MetaObject):
     execution: ToolExecution | None = None
 
 
-class ListToolsResult(PaginatedResult):
+class ListToolsResult(PaginatedResult, kw_only=True):
     """One page of the tools, in a stable order."""
 
     tools: list[Tool]
 
 
-class TaskMetadata(Wire):
+class TaskMetadata(Wire, kw_only=True):
     """The wish to run a call as a task; revision 2025-11-25 only. `ttl` is in milliseconds."""
 
     ttl: int | None = None
 
 
-class CallToolRequestParams(RequestParams):
+class CallToolRequestParams(RequestParams, kw_only=True):
     """A tool call. `arguments` is `None` when absent or null."""
 
     name: str
@@ -84,7 +84,7 @@ class CallToolRequestParams(RequestParams):
     request_state: str | None = None
 
 
-class RawCallToolParams(RequestParams):
+class RawCallToolParams(RequestParams, kw_only=True):
     """A tool call whose arguments are still the bytes that arrived.
 
     Register it with `add_request_handler("tools/call", RawCallToolParams, ...)` to
@@ -109,7 +109,7 @@ _BRACE = ord("{")
 _EMPTY = Raw(b"{}")
 
 
-class CallToolResult(Result):
+class CallToolResult(Result, kw_only=True):
     """What a tool says. `is_error` marks a failure that the model should read.
 
     `structured_content` is `None` when absent and `NULL` for a JSON `null`; ready bytes

@@ -1,0 +1,1 @@
+"""The contenders: the same echo tool, each in its own way."""

@@ -1,0 +1,5 @@
+"""`python -m mcp_typed`: the command line."""
+
+from mcp_typed.cli import main
+
+main()

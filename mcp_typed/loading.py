@@ -1,0 +1,63 @@
+"""From a file to the server in it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+from mcp_core import MCPCoreError, Server
+from mcp_typed.server import MCPServer
+
+__all__ = ["NoServer", "load_server"]
+
+_NAMES = ("mcp", "server", "app")
+
+
+class NoServer(MCPCoreError):
+    """The file holds no server, or several of which none has a usual name."""
+
+
+def load_server(target: str) -> Server[Any]:
+    """The server in `FILE` or `FILE:NAME`.
+
+    Without a name it is the one called `mcp`, `server` or `app`, or the only one.
+
+    Raises:
+        NoServer: There is no such file or server. The text says what to do.
+    """
+    path, _, name = target.rpartition(":") if not Path(target).exists() and ":" in target else (target, "", "")
+    module = _import(Path(path))
+    if name:
+        found = _as_server(getattr(module, name, None))
+        if found is None:
+            raise NoServer(f"{path} has no server called {name!r}")
+        return found
+    servers = {key: server for key, value in vars(module).items() if (server := _as_server(value)) is not None}
+    for usual in _NAMES:
+        if usual in servers:
+            return servers[usual]
+    if len(set(map(id, servers.values()))) != 1:
+        raise NoServer(f"{path} has {len(servers) or 'no'} servers; name one as {path}:NAME")
+    return next(iter(servers.values()))
+
+
+def _as_server(value: Any) -> Server[Any] | None:
+    if isinstance(value, MCPServer):
+        return value.server
+    return value if isinstance(value, Server) else None
+
+
+def _import(path: Path) -> Any:
+    if not path.is_file():
+        raise NoServer(f"there is no file {str(path)!r}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise NoServer(f"{str(path)!r} is no Python file")
+    module = importlib.util.module_from_spec(spec)
+    # As Python does for a script: its neighbours can be imported, and it finds itself.
+    sys.path.insert(0, str(path.resolve().parent))
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module

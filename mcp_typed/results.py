@@ -1,0 +1,82 @@
+"""Return values: their schema, and the way from a value to both channels of a result.
+
+The value is validated and serialized once; the text and the structured data are made
+from the same bytes, so they cannot disagree (P-05).
+"""
+
+from __future__ import annotations
+
+from types import NoneType
+from typing import Any
+
+import msgspec
+import pydantic_core
+from msgspec import Raw
+from pydantic import TypeAdapter
+
+from mcp_core.types import CallToolResult, TextContent
+from mcp_typed.errors import InvalidSignature
+from mcp_typed.signature import MISSING, Plan
+
+__all__ = ["Returns"]
+
+
+class Returns:
+    """What one tool returns. `schema` is `None` where nothing structured is promised."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.schema: dict[str, Any] | None = None
+        self._adapter: TypeAdapter[Any] | None = None
+        self._wrapped = False
+        returns = NoneType if plan.returns is None else plan.returns
+        if returns is MISSING or returns is Any or returns is CallToolResult:
+            return
+        try:
+            self._adapter = TypeAdapter(returns)
+            schema = self._adapter.json_schema(mode="serialization", by_alias=True)
+        except Exception as exc:
+            raise InvalidSignature(f"tool {plan.name!r}: its return annotation has no JSON schema: {exc}") from exc
+        self._wrapped = schema.get("type") != "object"
+        self.schema = _wrapped(schema, f"{plan.name}Output") if self._wrapped else schema
+
+    def result(self, value: Any) -> CallToolResult:
+        """The result of a call that returned this value.
+
+        Raises:
+            ValidationError: It is not what the annotation says.
+        """
+        if isinstance(value, CallToolResult):
+            return value
+        if self._adapter is None:
+            return CallToolResult(content=[TextContent(text=_plain_text(value))])
+        validated = self._adapter.validate_python(value)
+        data = self._adapter.dump_json(validated, by_alias=True)
+        structured = b'{"result":%b}' % data if self._wrapped else data
+        return CallToolResult(content=[TextContent(text=_text(data))], structured_content=Raw(structured))
+
+
+def _wrapped(schema: dict[str, Any], title: str) -> dict[str, Any]:
+    inner = {key: value for key, value in schema.items() if key != "$defs"}
+    wrapped: dict[str, Any] = {"$defs": schema["$defs"]} if "$defs" in schema else {}
+    return {
+        **wrapped,
+        "properties": {"result": {"title": "Result", **inner}},
+        "required": ["result"],
+        "title": title,
+        "type": "object",
+    }
+
+
+def _text(data: bytes) -> str:
+    """JSON as a model reads it: strings without quotes, containers indented."""
+    if data[:1] == b'"':
+        return msgspec.json.decode(data, type=str)
+    if data[:1] in (b"{", b"["):
+        return msgspec.json.format(data, indent=2).decode()
+    return data.decode()
+
+
+def _plain_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return pydantic_core.to_json(value, indent=2, fallback=repr).decode()
