@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeGuard, TypeVar, cast
 
 import msgspec
 import orjson
@@ -29,6 +29,8 @@ __all__ = [
     "decode_any",
     "decoder",
     "encode",
+    "is_array",
+    "is_object",
     "long_text",
     "read_id",
     "recover_id",
@@ -164,6 +166,16 @@ def convert(value: Any, kind: type[T]) -> T:
         raise Misfit("nested too deeply") from None
 
 
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether a plain JSON value is an object."""
+    return isinstance(value, dict)
+
+
+def is_array(value: object) -> TypeGuard[list[Any]]:
+    """Whether a plain JSON value is an array."""
+    return isinstance(value, list)
+
+
 def to_json(value: Any) -> Any:
     """The plain JSON value (dicts, lists, scalars) that `value` is encoded to."""
     return _generic.decode(encode(value))
@@ -208,9 +220,8 @@ def scrub(value: Any) -> Any:
     """The plain JSON form of a value, every lone surrogate replaced by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, dict):
-        items = cast("dict[Any, Any]", value).items()
-        return {scrub(k): scrub(v) for k, v in items}
+    if is_object(value):
+        return {scrub(k): scrub(v) for k, v in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [scrub(v) for v in cast("list[Any]", value)]
     if isinstance(value, msgspec.Struct):

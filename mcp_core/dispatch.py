@@ -9,8 +9,7 @@ Spec: basic, "Statelessness", "Error Codes".
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
-from types import CoroutineType
-from typing import Any
+from typing import Any, cast
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
@@ -86,7 +85,7 @@ class Dispatcher:
             raise
         except BaseException as exc:
             return self._failed(ctx, request, exc)
-        if type(value) is CoroutineType or hasattr(value, "__await__"):
+        if hasattr(value, "__await__"):
             return self._finish(ctx, request, handler, value)
         return self._answer(ctx, request, handler, value)
 
@@ -208,8 +207,8 @@ class Dispatcher:
         async def handle(inner: RequestContext[Any]) -> Any:
             value = await self._call(inner, handler)
             if isinstance(value, t.Prepared):
-                kept.append(value)
-                return value.value
+                kept.append(cast("t.Prepared[Any]", value))
+                return kept[-1].value
             return value
 
         async def run() -> Any:
@@ -233,7 +232,7 @@ class Dispatcher:
         except (codec.Misfit, codec.Undecodable) as exc:
             raise _as_error(exc) from None
         value = handler.call(ctx, params)
-        return await value if hasattr(value, "__await__") else value
+        return await _settled(value)
 
     # --- notifications ---------------------------------------------------------------------
 
@@ -258,9 +257,7 @@ class Dispatcher:
     async def _notified(self, ctx: RequestContext[Any], handler: Handler | None, params: Any) -> None:
         async def handle(inner: RequestContext[Any]) -> None:
             if handler is not None:
-                value = handler.call(inner, params)
-                if hasattr(value, "__await__"):
-                    await value
+                await _settled(handler.call(inner, params))
 
         try:
             await self._wrapped(ctx, handle)
@@ -268,6 +265,11 @@ class Dispatcher:
             raise
         except BaseException as exc:
             _journal.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
+
+
+async def _settled(value: Any) -> Any:
+    """A value, awaited if it can be."""
+    return await value if hasattr(value, "__await__") else value
 
 
 def _around(middleware: Middleware, call_next: CallNext) -> CallNext:

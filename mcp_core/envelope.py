@@ -6,7 +6,7 @@ Spec: basic, "`_meta`"; basic/versioning, "Protocol Version Negotiation".
 
 from __future__ import annotations
 
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from mcp_core import codec
 from mcp_core import types as t
@@ -22,6 +22,8 @@ __all__ = [
     "read_capabilities",
     "read_client_info",
 ]
+
+T = TypeVar("T")
 
 _PREFIX: Final = "io.modelcontextprotocol/"
 PROTOCOL_VERSION: Final = _PREFIX + "protocolVersion"
@@ -61,7 +63,8 @@ def check_token(token: Any) -> None:
 
 def read_capabilities(meta: dict[str, Any]) -> t.ClientCapabilities:
     """The client's capabilities for this request. Raises `InvalidParams` if malformed."""
-    return _typed(meta.get(CLIENT_CAPABILITIES) or {}, t.ClientCapabilities, CLIENT_CAPABILITIES)
+    given: Any = meta.get(CLIENT_CAPABILITIES) or {}
+    return _typed(given, t.ClientCapabilities, CLIENT_CAPABILITIES)
 
 
 def read_client_info(meta: dict[str, Any]) -> t.Implementation | None:
@@ -70,7 +73,7 @@ def read_client_info(meta: dict[str, Any]) -> t.Implementation | None:
     return None if info is None else _typed(info, t.Implementation, CLIENT_INFO)
 
 
-def _typed(value: Any, kind: type[Any], key: str) -> Any:
+def _typed(value: Any, kind: type[T], key: str) -> T:
     try:
         return codec.convert(value, kind)
     except codec.Misfit as exc:

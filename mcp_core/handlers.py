@@ -83,7 +83,8 @@ class Handlers:
         """Register without asking whether the method may be taken."""
         if not callable(call):
             raise TypeError(f"the handler of {method} is not callable: {call!r}")
-        carries_meta = isinstance(params_type, type) and issubclass(params_type, t.MetaObject)
+        kind: Any = params_type
+        carries_meta = isinstance(kind, type) and issubclass(kind, t.MetaObject)
         table[method] = Handler(method, METHODS.get(method), codec.decoder(params_type), call, carries_meta)
         self.version += 1
 

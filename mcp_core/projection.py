@@ -30,7 +30,6 @@ from mcp_core.errors import (
 from mcp_core.revisions import (
     ALL_REVISIONS,
     HANDSHAKE_REVISIONS,
-    MODERN_REVISIONS,
     V2025_03_26,
     V2025_06_18,
     V2025_11_25,
@@ -109,11 +108,9 @@ def project(value: Any, revision: str) -> Any:
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
-    if revision in MODERN_REVISIONS and not _plan(type(value), revision).lossy:
-        return value
     if not _touched(value, revision):
         return value
-    return _Projector(revision).struct(codec.to_json(value), type(value))
+    return _Projector(revision).struct(codec.to_json(value), cast("type[Struct]", type(value)))
 
 
 def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
@@ -193,10 +190,10 @@ def _structs(hint: Any) -> list[type[Struct]]:
 
 def _touched(value: Any, revision: str) -> bool:
     """Whether anything in the value is unknown to the revision."""
-    if isinstance(value, list):
-        return any(_touched(item, revision) for item in cast("list[Any]", value))
-    if isinstance(value, dict):
-        return any(_touched(item, revision) for item in cast("dict[Any, Any]", value).values())
+    if codec.is_array(value):
+        return any(_touched(item, revision) for item in value)
+    if codec.is_object(value):
+        return any(_touched(item, revision) for item in value.values())
     if not isinstance(value, Struct):
         return False
     plan = _plan(type(value), revision)
@@ -247,17 +244,16 @@ class _Projector:
 
     def _value(self, value: Any, hint: Any) -> Any:
         kinds = _structs(hint)
-        if isinstance(value, list):
-            return [self._value(item, hint) for item in cast("list[Any]", value)]
-        if not isinstance(value, dict) or not kinds:
+        if codec.is_array(value):
+            return [self._value(item, hint) for item in value]
+        if not codec.is_object(value) or not kinds:
             return value
-        data = cast("dict[str, Any]", value)
-        kind = self._kind(data, kinds)
+        kind = self._kind(value, kinds)
         if kind is None:
-            return {k: self._value(v, hint) for k, v in data.items()} if get_origin(hint) is dict else data
+            return {k: self._value(v, hint) for k, v in value.items()} if get_origin(hint) is dict else value
         if issubclass(kind, _BLOCKS) and _ruled(kind, self.revision):
-            return _stand_in(data)
-        return self.struct(data, kind)
+            return _stand_in(value)
+        return self.struct(value, kind)
 
     @staticmethod
     def _kind(data: dict[str, Any], kinds: list[type[Struct]]) -> type[Struct] | None:

@@ -43,9 +43,9 @@ class ResultEncoder:
     """
 
     def __init__(self, server_info: t.Implementation, *, stamped: bool = True) -> None:
-        self._stamp = codec.encode(server_info) if stamped else None
-        self._stamp_raw = Raw(self._stamp or b"")
-        meta = b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), self._stamp) if stamped else b"}"
+        stamp = codec.encode(server_info)
+        self._stamp = Raw(stamp) if stamped else None
+        meta = b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), stamp) if stamped else b"}"
         self._tail = meta
         self._complete = b',"resultType":"complete"' + meta
         self._complete_cacheable = b',"resultType":"complete","ttlMs":0,"cacheScope":"private"' + meta
@@ -63,8 +63,8 @@ class ResultEncoder:
             return self._struct(value, row, revision)
         if isinstance(value, Raw):
             return self._raw(value, row, revision)
-        if isinstance(value, dict):
-            return self._dict(cast("dict[str, Any]", value), row, revision)
+        if codec.is_object(value):
+            return self._dict(value, row, revision)
         if value is None and (row is None or row.result is t.EmptyResult):
             return self._struct(t.EmptyResult(), row, revision)
         raise WrongResult(f"a handler of {_name(row)} returned {type(value).__name__}; expected {_expected(row)}")
@@ -126,7 +126,7 @@ class ResultEncoder:
     def _stamped(self, meta: dict[str, Any]) -> dict[str, Any]:
         if meta.get(SERVER_INFO) is not None:
             return meta
-        return {**meta, SERVER_INFO: self._stamp_raw}
+        return {**meta, SERVER_INFO: self._stamp}
 
     # --- what authors wrote as JSON -------------------------------------------------
 
@@ -238,10 +238,11 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
     raw = result.structured_content
     if isinstance(raw, Raw):
         result = msgspec.structs.replace(result, structured_content=_one_line(raw))
-    long = [i for i, block in enumerate(result.content) if _length(block) >= codec.LONG_TEXT]
+    content: list[Any] = result.content
+    long = [index for index, block in enumerate(content) if _length(block) >= codec.LONG_TEXT]
     if not long:
         return result
-    content: list[Any] = list(result.content)
+    content = list(content)
     for index in long:
         block = content[index]
         if isinstance(block, t.TextContent):
@@ -253,9 +254,9 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
 
 def _length(block: Any) -> int:
     if isinstance(block, t.TextContent):
-        return len(block.text) if isinstance(block.text, str) else 0
+        return len(block.text)
     if isinstance(block, t.ImageContent | t.AudioContent):
-        return len(block.data) if isinstance(block.data, str) else 0
+        return len(block.data)
     return 0
 
 
@@ -275,11 +276,9 @@ def check_input_required(result: Any, capabilities: t.ClientCapabilities) -> Non
     """
     if not result.input_requests and result.request_state is None:
         raise WrongResult("InputRequiredResult needs input_requests or request_state")
-    for key, request in (result.input_requests or {}).items():
-        method = request.method if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request)["method"]
-        params = (
-            request.params if isinstance(request, t.InputRequest) else cast("dict[str, Any]", request).get("params")
-        )
+    requests: dict[str, Any] = result.input_requests or {}
+    for key, request in requests.items():
+        method, params = _member(request, "method", "method"), _member(request, "params", "params")
         if method not in t.INPUT_METHODS:
             raise WrongResult(f"input request {key!r} names {method!r}; known are {', '.join(t.INPUT_METHODS)}")
         require_capability(method, params, capabilities)
@@ -311,6 +310,6 @@ def _needed(method: str, params: Any, has: t.ClientCapabilities) -> dict[str, An
 
 
 def _member(params: Any, name: str, wire: str) -> Any:
-    if isinstance(params, dict):
-        return cast("dict[str, Any]", params).get(wire)
+    if codec.is_object(params):
+        return params.get(wire)
     return getattr(params, name, None)

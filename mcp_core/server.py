@@ -49,6 +49,15 @@ Handled: TypeAlias = Answer[R] | Awaitable[Answer[R]]
 """What a handler gives: its result in any of the accepted forms, at once or awaited."""
 
 
+Asking: TypeAlias = Handled[R | t.InputRequiredResult]
+"""The same, of a method that may ask for input first."""
+
+Q = TypeVar("Q")
+A = TypeVar("A")
+S = TypeVar("S")
+Hook: TypeAlias = Callable[[RequestContext[S], Q], A]
+
+
 class Hooks(TypedDict, Generic[L], total=False):
     """The keywords of `Server` that serve MCP's methods, one for each.
 
@@ -57,31 +66,25 @@ class Hooks(TypedDict, Generic[L], total=False):
     middleware is installed; what it returns is awaited if it can be.
     """
 
-    on_list_tools: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListToolsResult]]
-    on_call_tool: Callable[
-        [RequestContext[L], t.CallToolRequestParams], Handled[t.CallToolResult | t.InputRequiredResult]
-    ]
-    on_list_resources: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourcesResult]]
+    on_list_tools: Hook[L, t.PaginatedRequestParams, Handled[t.ListToolsResult]]
+    on_call_tool: Callable[[RequestContext[L], t.CallToolRequestParams], Asking[t.CallToolResult]]
+    on_list_resources: Hook[L, t.PaginatedRequestParams, Handled[t.ListResourcesResult]]
     on_list_resource_templates: Callable[
         [RequestContext[L], t.PaginatedRequestParams], Handled[t.ListResourceTemplatesResult]
     ]
-    on_read_resource: Callable[
-        [RequestContext[L], t.ReadResourceRequestParams], Handled[t.ReadResourceResult | t.InputRequiredResult]
-    ]
-    on_subscribe_resource: Callable[[RequestContext[L], t.SubscribeRequestParams], Handled[t.EmptyResult] | None]
-    on_unsubscribe_resource: Callable[[RequestContext[L], t.UnsubscribeRequestParams], Handled[t.EmptyResult] | None]
+    on_read_resource: Callable[[RequestContext[L], t.ReadResourceRequestParams], Asking[t.ReadResourceResult]]
+    on_subscribe_resource: Hook[L, t.SubscribeRequestParams, Handled[t.EmptyResult] | None]
+    on_unsubscribe_resource: Hook[L, t.UnsubscribeRequestParams, Handled[t.EmptyResult] | None]
     on_subscriptions_listen: Callable[
         [RequestContext[L], t.SubscriptionsListenRequestParams], Handled[t.SubscriptionsListenResult]
     ]
-    on_list_prompts: Callable[[RequestContext[L], t.PaginatedRequestParams], Handled[t.ListPromptsResult]]
-    on_get_prompt: Callable[
-        [RequestContext[L], t.GetPromptRequestParams], Handled[t.GetPromptResult | t.InputRequiredResult]
-    ]
-    on_completion: Callable[[RequestContext[L], t.CompleteRequestParams], Handled[t.CompleteResult]]
-    on_set_logging_level: Callable[[RequestContext[L], t.SetLevelRequestParams], Handled[t.EmptyResult] | None]
-    on_ping: Callable[[RequestContext[L], t.RequestParams], Handled[t.EmptyResult] | None]
-    on_roots_list_changed: Callable[[RequestContext[L], t.NotificationParams], Any]
-    on_progress: Callable[[RequestContext[L], t.ProgressNotificationParams], Any]
+    on_list_prompts: Hook[L, t.PaginatedRequestParams, Handled[t.ListPromptsResult]]
+    on_get_prompt: Callable[[RequestContext[L], t.GetPromptRequestParams], Asking[t.GetPromptResult]]
+    on_completion: Hook[L, t.CompleteRequestParams, Handled[t.CompleteResult]]
+    on_set_logging_level: Hook[L, t.SetLevelRequestParams, Handled[t.EmptyResult] | None]
+    on_ping: Hook[L, t.RequestParams, Handled[t.EmptyResult] | None]
+    on_roots_list_changed: Hook[L, t.NotificationParams, Any]
+    on_progress: Hook[L, t.ProgressNotificationParams, Any]
 
 
 _SET_LEVEL = "logging/setLevel"
@@ -104,7 +107,7 @@ class Server(Generic[L]):
     as given.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the name are keywords
         self,
         name: str,
         *,

@@ -20,6 +20,7 @@ import anyio
 import msgspec
 
 from mcp_core import Client, MCPCoreError, StdioServerParameters
+from mcp_core.codec import is_object
 from mcp_core.types import CallToolResult, TextContent
 
 __all__ = ["main"]
@@ -60,10 +61,10 @@ def run(file: str, loop: Any) -> None:
 def call(file: str, tool: str, arguments: str, as_json: bool) -> None:
     """Call a TOOL of FILE with ARGUMENTS, a JSON object."""
     try:
-        given = json.loads(arguments)
+        given: Any = json.loads(arguments)
     except ValueError as exc:
         raise click.ClickException(f"the arguments are no JSON: {exc}") from exc
-    if not isinstance(given, dict):
+    if not is_object(given):
         raise click.ClickException('the arguments must be a JSON object, as {"city": "London"}')
     result = _with_client(file, lambda client: client.call_tool(tool, given))
     click.echo(_indented(result) if as_json else _shown(tool, result))

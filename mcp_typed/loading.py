@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from mcp_core import MCPCoreError, Server
 from mcp_typed.server import MCPServer
@@ -34,7 +34,8 @@ def load_server(target: str) -> Server[Any]:
         if found is None:
             raise NoServer(f"{path} has no server called {name!r}")
         return found
-    servers = {key: server for key, value in vars(module).items() if (server := _as_server(value)) is not None}
+    members = cast("dict[str, Any]", vars(module))
+    servers = {key: server for key, value in members.items() if (server := _as_server(value)) is not None}
     for usual in _NAMES:
         if usual in servers:
             return servers[usual]
@@ -44,9 +45,8 @@ def load_server(target: str) -> Server[Any]:
 
 
 def _as_server(value: Any) -> Server[Any] | None:
-    if isinstance(value, MCPServer):
-        return value.server
-    return value if isinstance(value, Server) else None
+    server: Any = value.server if isinstance(value, MCPServer) else value
+    return server if isinstance(server, Server) else None  # pyright: ignore[reportUnknownVariableType]
 
 
 def _import(path: Path) -> Any:

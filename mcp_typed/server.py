@@ -29,7 +29,7 @@ class MCPServer:
     plain functions may run at a time.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the name are keywords
         self,
         name: str = "mcp-typed",
         *,

@@ -76,7 +76,7 @@ class Backend(Protocol):
         """A new waiter."""
         ...
 
-    def call_soon(self, call: Callable[[], None]) -> None:
+    def call_soon(self, call: Callable[[], None], /) -> object:
         """Make a call in this turn of the loop or the next."""
         ...
 

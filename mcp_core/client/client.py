@@ -47,6 +47,8 @@ PROBE_TIMEOUT: Final = 5.0
 _STATE_ONLY_PAUSE: Final = 0.05
 """Seconds before a call is repeated that only asked to be repeated; doubled each time."""
 
+_NOT_OPEN: Final = "the client is not open: use `async with Client(...)`"
+
 _journal = Journal(__name__)
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Any]
@@ -69,7 +71,7 @@ class Client:
     `read_timeout_seconds` is how long any answer may take.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - all but the target are keywords
         self,
         target: Any,
         *,
@@ -117,9 +119,7 @@ class Client:
         async with AsyncExitStack() as stack:
             self._backend = await stack.enter_async_context(open_backend())
             start = await stack.enter_async_context(self._open(self._backend))
-            self._connection = start(
-                lambda channel: Connection(_Responder(self), cast("Backend", self._backend), channel)
-            )
+            self._connection = start(self._connect)
             await self._negotiate()
             self._stack = stack.pop_all()
         return self
@@ -134,8 +134,17 @@ class Client:
     def protocol_version(self) -> str:
         """The revision in use."""
         if self._revision is None:
-            raise LocalProtocolError("the client is not open: use `async with Client(...)`")
+            raise LocalProtocolError(_NOT_OPEN)
         return self._revision
+
+    def _connect(self, channel: Channel) -> Connection:
+        return Connection(_Responder(self), self._loop, channel)
+
+    @property
+    def _loop(self) -> Backend:
+        if self._backend is None:
+            raise LocalProtocolError(_NOT_OPEN)
+        return self._backend
 
     # --- the era ------------------------------------------------------------------------------
 
@@ -162,10 +171,9 @@ class Client:
     async def _probe(self, revision: str, *, again: bool = True) -> None:
         """Ask which revisions there are; anything but a modern answer means the handshake."""
         self._adopt(revision)
+        timeout = self._probe_timeout
         try:
-            found: t.DiscoverResult = await self._request(
-                "server/discover", t.RequestParams(), timeout=self._probe_timeout
-            )
+            found: t.DiscoverResult = await self._request("server/discover", t.RequestParams(), timeout=timeout)
         except UnsupportedProtocolVersion as exc:
             await self._corrected(exc, again)
         except (MCPError, RequestTimeout, InvalidResult):
@@ -179,7 +187,8 @@ class Client:
             self._learn(found.server_info, found.capabilities, found.instructions)
 
     async def _corrected(self, refusal: UnsupportedProtocolVersion, again: bool) -> None:
-        supported = refusal.data.get("supported", []) if isinstance(refusal.data, dict) else []
+        data = refusal.data
+        supported: list[Any] = data.get("supported", []) if codec.is_object(data) else []
         mutual = [r for r in newest_first(MODERN_REVISIONS) if r in supported]
         if mutual and again:
             await self._probe(mutual[0], again=False)
@@ -204,7 +213,7 @@ class Client:
 
     def _learn(self, info: Any, capabilities: t.ServerCapabilities, instructions: str | None) -> None:
         try:
-            self.server_info = codec.convert(info, t.Implementation) if isinstance(info, dict) else info
+            self.server_info = codec.convert(info, t.Implementation) if codec.is_object(info) else info
         except codec.Misfit:
             self.server_info = None  # it may be missing, so it may be useless too
         self.server_capabilities = capabilities
@@ -270,7 +279,7 @@ class Client:
 
     def _require(self) -> Connection:
         if self._connection is None:
-            raise LocalProtocolError("the client is not open: use `async with Client(...)`")
+            raise LocalProtocolError(_NOT_OPEN)
         return self._connection
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> t.ListToolsResult:
@@ -433,7 +442,7 @@ class Client:
         """The answers, asked for one after the other: a user sees one question at a time."""
         answers: dict[str, Any] = {}
         for key, request in requests.items():
-            params = request.params or {}
+            params: dict[str, Any] = request.params or {}
             ctx = ClientRequestContext(self, key, request.method, params.get("_meta"))
             answers[key] = await self._callbacks.answer(ctx, params)
         return answers
@@ -464,7 +473,7 @@ class Client:
             resource_subscriptions=resource_subscriptions or None,
         )
         subscription = Subscription()
-        job = cast("Backend", self._backend).spawn(self._listen(asked, subscription))
+        job = self._loop.spawn(self._listen(asked, subscription))
         try:
             await subscription.opened()
             yield subscription
@@ -523,8 +532,8 @@ class Client:
             return None
 
     def _told(self, method: str, params: dict[str, Any]) -> Coroutine[Any, Any, None] | None:
-        subscription_id = (params.get("_meta") or {}).get(SUBSCRIPTION_ID)
-        subscription = self._subscriptions.get(subscription_id) if subscription_id is not None else None
+        meta: dict[str, Any] = params.get("_meta") or {}
+        subscription = self._subscriptions.get(meta.get(SUBSCRIPTION_ID, ""))
         if subscription is not None:
             subscription.take(method, params)
             return None
@@ -580,12 +589,20 @@ Start: TypeAlias = Callable[[Callable[[Channel], Connection]], Connection]
 def _opener(target: Any) -> Callable[[Backend], Any]:
     if isinstance(target, StdioServerParameters):
         return lambda backend: _over_process(backend, target)
-    server = target if isinstance(target, Server) else getattr(target, "server", None)
-    if isinstance(server, Server):
-        return lambda backend: _in_memory(backend, cast("Server[Any]", server))
+    server = _server_of(target)
+    if server is not None:
+        return lambda backend: _in_memory(backend, server)
     if isinstance(target, str):
         raise TypeError("the HTTP transport of the client is not there yet; pass a Server or StdioServerParameters")
-    raise TypeError(f"a client connects to a Server or StdioServerParameters, not to {type(target).__name__}")
+    raise TypeError(f"a client connects to a Server or StdioServerParameters, not to {target!r}")
+
+
+def _server_of(target: Any) -> Server[Any] | None:
+    """The server that this is, or has as its `server`."""
+    for candidate in (target, getattr(target, "server", None)):
+        if isinstance(candidate, Server):
+            return cast("Server[Any]", candidate)
+    return None
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ Spec: basic, "ResultType".
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 from msgspec import Raw
@@ -51,7 +51,7 @@ def _second_reading(raw: Raw, kind: Any, method: str, fault: Exception) -> Any:
             return codec.decoder(t.InputRequiredResult)(raw)
         if result_type == "complete":
             return _with_unknown_blocks(codec.decode_any(raw), kind)
-    except (codec.Misfit, codec.Undecodable, TypeError, KeyError) as exc:
+    except (codec.Misfit, codec.Undecodable, TypeError, KeyError, AttributeError) as exc:
         fault = exc
     raise InvalidResult(f"the server answered {method} with no {getattr(kind, '__name__', kind)}: {fault}")
 
@@ -59,22 +59,20 @@ def _second_reading(raw: Raw, kind: Any, method: str, fault: Exception) -> Any:
 def _with_unknown_blocks(data: dict[str, Any], kind: Any) -> Any:
     """Convert a result around the blocks whose kind is unknown, and put them back."""
     content = data.get("content")
-    if isinstance(content, list):
-        known, unknown = _apart(cast("list[Any]", content))
+    if codec.is_array(content):
+        known, unknown = _apart(content)
         result = codec.convert({**data, "content": known}, kind)
         _put_back(result.content, unknown)
         return result
     messages = data.get("messages")
-    if isinstance(messages, list):
-        return _prompt(data, cast("list[dict[str, Any]]", messages), kind)
+    if codec.is_array(messages):
+        return _prompt(data, messages, kind)
     return codec.convert(data, kind)
 
 
 def _apart(blocks: list[Any]) -> tuple[list[Any], list[tuple[int, t.UnknownContent]]]:
     unknown = [
-        (index, t.UnknownContent(cast("dict[str, Any]", block)))
-        for index, block in enumerate(blocks)
-        if isinstance(block, dict) and block.get("type") not in _KINDS  # pyright: ignore[reportUnknownMemberType]
+        (index, t.UnknownContent(block)) for index, block in enumerate(blocks) if block.get("type") not in _KINDS
     ]
     positions = {index for index, _ in unknown}
     return [block for index, block in enumerate(blocks) if index not in positions], unknown

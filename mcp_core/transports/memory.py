@@ -25,6 +25,10 @@ class MemoryChannel:
         self._planned = False
         self._closed = False
 
+    def join(self, other: MemoryChannel) -> None:
+        """Send to this end from now on."""
+        self._other = other
+
     def start(self, receiver: Receiver) -> None:
         """Take messages from now on; those that came before are handed over first."""
         self._receiver = receiver
@@ -68,5 +72,6 @@ class MemoryChannel:
 def memory_pair(backend: Backend) -> tuple[MemoryChannel, MemoryChannel]:
     """Two ends of one connection."""
     left, right = MemoryChannel(backend), MemoryChannel(backend)
-    left._other, right._other = right, left
+    left.join(right)
+    right.join(left)
     return left, right

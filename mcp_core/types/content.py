@@ -146,8 +146,9 @@ class EmbeddedResource(MetaObject, metaclass=BlockMeta, tag_field="type", tag="r
     annotations: Annotations | None = None
 
     def __post_init__(self) -> None:
-        if type(self.resource) is AnyResourceContents:
-            self.resource = self.resource.settled()
+        resource: object = self.resource
+        if isinstance(resource, AnyResourceContents):
+            self.resource = resource.settled()
 
 
 class UnknownContent:

@@ -37,6 +37,6 @@ class InputRequiredResult(Result, kw_only=True):
     was given it, from anyone: seal it (`mcp_core.request_state`) if it steers anything.
     """
 
-    result_type: Literal["input_required"] = "input_required"
+    result_type: str = "input_required"
     input_requests: InputRequests | None = None
     request_state: str | None = None

@@ -5,7 +5,7 @@ Spec: server/resources.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcp_core.types.base import CacheableResult, Icon, MetaObject, NotificationParams, PaginatedResult, RequestParams
 from mcp_core.types.content import Annotations, AnyResourceContents, BlobResourceContents, TextResourceContents
@@ -78,9 +78,9 @@ class ReadResourceResult(CacheableResult, kw_only=True):
         contents: list[AnyResourceContents]
 
     def __post_init__(self) -> None:
-        contents = self.contents
+        contents: list[Any] = self.contents
         for index, item in enumerate(contents):
-            if type(item) is AnyResourceContents:
+            if isinstance(item, AnyResourceContents):
                 contents[index] = item.settled()
 
 
