@@ -9,14 +9,12 @@ Spec: basic, "Messages"; basic/patterns/cancellation; 2025-03-26/basic, "Batchin
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend import Backend, Job, Waiter
-from mcp_core.channel import Channel
 from mcp_core.errors import ConnectionClosed, InternalError, InvalidParams, InvalidRequest, MCPError, RequestTimeout
 from mcp_core.journal import Journal
 from mcp_core.messages import (
@@ -36,6 +34,10 @@ from mcp_core.messages import (
 from mcp_core.observers import Observers
 from mcp_core.revisions import V2025_03_26
 from mcp_core.session import Handshake, Incoming, Session
+
+if TYPE_CHECKING:
+    from mcp_core.backend import Backend, Job, Waiter
+    from mcp_core.channel import Channel
 
 __all__ = ["MAX_IN_FLIGHT", "Connection", "Responder"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import os
-import queue
 import sys
 import threading
 import traceback
+from collections import deque
 from typing import Any, Final
 
 __all__ = ["DEPTH", "Journal", "flush"]
@@ -21,9 +21,10 @@ __all__ = ["DEPTH", "Journal", "flush"]
 DEPTH: Final = 1000
 """Records that may wait."""
 
-_queue: queue.Queue[logging.LogRecord | threading.Event] = queue.Queue(DEPTH)
-_lock: Final = threading.Lock()
+_records: deque[logging.LogRecord] = deque()
+_news = threading.Condition()
 _dropped = 0
+_busy = False
 _thread: threading.Thread | None = None
 
 
@@ -54,39 +55,42 @@ class Journal:
         if exc is not None:
             # As text, now: the traceback would hold every frame of the request alive.
             record.exc_text = "".join(traceback.format_exception(exc)).rstrip("\n")
-        _start()
-        try:
-            _queue.put_nowait(record)
-        except queue.Full:
-            _dropped += 1
+        with _news:
+            if len(_records) >= DEPTH:
+                _dropped += 1
+                return
+            _records.append(record)
+            _start()
+            _news.notify_all()
 
 
 def _start() -> None:
     global _thread
     if _thread is None or not _thread.is_alive():
-        with _lock:
-            if _thread is None or not _thread.is_alive():
-                _thread = threading.Thread(target=_drain, name="mcp_core.journal", daemon=True)
-                _thread.start()
+        _thread = threading.Thread(target=_drain, name="mcp_core.journal", daemon=True)
+        _thread.start()
 
 
 def _drain() -> None:
-    global _dropped
+    global _busy, _dropped
     while True:
-        item = _queue.get()
-        if isinstance(item, threading.Event):
-            item.set()
-            continue
+        with _news:
+            _busy = False
+            _news.notify_all()
+            _news.wait_for(lambda: _records)
+            _busy = True
+            record = _records.popleft()
+            dropped, _dropped = _dropped, 0
         _wait_for_stderr()
-        _hand_over(item)
-        if _dropped:
-            count, _dropped = _dropped, 0
-            note = logging.getLogger("mcp_core.journal")
-            _hand_over(
-                note.makeRecord(
-                    note.name, logging.WARNING, "(mcp_core)", 0, "%d log records were dropped", (count,), None
-                )
-            )
+        _hand_over(record)
+        if dropped:
+            _hand_over(_note(dropped))
+
+
+def _note(dropped: int) -> logging.LogRecord:
+    logger = logging.getLogger(__name__)
+    message = "%d log records were dropped: a log handler does not keep up"
+    return logger.makeRecord(logger.name, logging.WARNING, "(mcp_core)", 0, message, (dropped,), None)
 
 
 def _hand_over(record: logging.LogRecord) -> None:
@@ -116,21 +120,15 @@ def _wait_for_stderr() -> None:
 
 def flush(timeout: float = 1.0) -> bool:
     """Wait until the records so far are handed over, `timeout` seconds at most."""
-    if _thread is None or not _thread.is_alive():
-        return True
-    done = threading.Event()
-    try:
-        _queue.put(done, timeout=timeout)
-    except queue.Full:
-        return False
-    return done.wait(timeout)
+    with _news:
+        return _news.wait_for(lambda: not _records and not _busy, timeout)
 
 
 def _after_fork() -> None:
-    # The thread stayed in the parent.
-    global _thread, _queue
-    _thread = None
-    _queue = queue.Queue(DEPTH)
+    # The thread stayed in the parent, and with it whatever it held.
+    global _busy, _news, _thread
+    _thread, _busy, _news = None, False, threading.Condition()
+    _records.clear()
 
 
 if hasattr(os, "register_at_fork"):

@@ -20,20 +20,18 @@ __all__ = ["Lifespan"]
 class Lifespan:
     """Counts the users of one context manager, and keeps it entered while there are any."""
 
-    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]] | None) -> None:
+    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         self._enter = enter
         self._users = 0
         self._host: _Host | None = None
 
     @property
     def state(self) -> Any:
-        """What it yielded; an empty dict where there is none.
+        """What it yielded.
 
         Raises:
             LookupError: It is not entered.
         """
-        if self._enter is None:
-            return {}
         if self._host is None or not self._host.ready.is_set():
             raise LookupError("the lifespan is not entered")
         return self._host.state
@@ -49,8 +47,6 @@ class Lifespan:
 
     async def acquire(self) -> Any:
         """Count one user more, and wait until it is entered."""
-        if self._enter is None:
-            return {}
         self._users += 1
         if self._host is None:
             self._host = _Host(self._enter)
@@ -64,8 +60,6 @@ class Lifespan:
 
     async def release(self) -> None:
         """Count one user less; the last one waits until it is left."""
-        if self._enter is None:
-            return
         self._users -= 1
         if self._users == 0 and self._host is not None:
             host, self._host = self._host, None

@@ -9,7 +9,7 @@ Spec: the schemas of each revision; the mapping is that of `docs/architecture.md
 
 from __future__ import annotations
 
-import base64
+import binascii
 from functools import lru_cache
 from types import UnionType
 from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
@@ -268,7 +268,7 @@ def _stand_in(block: dict[str, Any]) -> dict[str, Any]:
     """What takes the place of a block that the revision lacks."""
     kept = {"annotations": block["annotations"]} if "annotations" in block else {}
     if block["type"] == "audio":
-        digest = base64.b64encode(block["data"][:48].encode()).decode()
+        digest = binascii.b2a_hex(block["data"][:24].encode()).decode()
         resource = {"uri": f"audio:{digest}", "mimeType": block["mimeType"], "blob": block["data"]}
         return {"type": "resource", "resource": resource, **kept}
     return {"type": "text", "text": f"{block.get('title') or block['name']}: {block['uri']}", **kept}

@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import AbstractAsyncContextManager, contextmanager
-from typing import Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import Raw
 
 from mcp_core import types as t
-from mcp_core.backend import Backend
-from mcp_core.channel import Channel
 from mcp_core.connection import Connection
 from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
-from mcp_core.lifespan import Lifespan
-from mcp_core.listening import Listen
 from mcp_core.messages import (
     Malformed,
     Notification,
@@ -39,6 +35,12 @@ from mcp_core.results import ResultEncoder
 from mcp_core.revisions import HANDSHAKE_REVISIONS, check_served, is_modern, newest_first
 from mcp_core.session import Handshake
 from mcp_core.subscriptions import Event, InProcessBus, ResourceUpdated, SubscriptionBus, method_of
+
+if TYPE_CHECKING:
+    from mcp_core.backend import Backend
+    from mcp_core.channel import Channel
+    from mcp_core.lifespan import Lifespan
+    from mcp_core.listening import Listen
 
 __all__ = ["Hooks", "Server"]
 
@@ -134,7 +136,11 @@ class Server(Generic[L]):
         self.protocol_versions = check_served(protocol_versions)
         self.middleware: list[Middleware] = []
         self.observers = Observers()
-        self._lifespan = Lifespan(None if lifespan is None else lambda: lifespan(self))
+        self._lifespan: Lifespan | None = None
+        if lifespan is not None:
+            from mcp_core.lifespan import Lifespan
+
+            self._lifespan = Lifespan(lambda: lifespan(self))
         self._handlers = Handlers()
         self._results = ResultEncoder(self.info, stamped=send_server_info)
         self._compiled: tuple[Any, Dispatcher] | None = None
@@ -162,6 +168,8 @@ class Server(Generic[L]):
         put(requests, "server/discover", t.RequestParams, self._discover)
         put(requests, "ping", t.RequestParams, lambda _ctx, _params: t.EmptyResult())
         if self._bus is not None:
+            from mcp_core.listening import Listen
+
             self._listen = Listen(self._bus)
             put(requests, "subscriptions/listen", t.SubscriptionsListenRequestParams, self._listen)
             put(requests, "resources/subscribe", t.SubscribeRequestParams, _subscribe)
@@ -298,6 +306,9 @@ class Server(Generic[L]):
         Every way of serving does so by itself. Around `handle`, it decides when the
         lifespan ends.
         """
+        if self._lifespan is None:
+            nothing: dict[str, Any] = {}
+            return cast("AbstractAsyncContextManager[L]", nullcontext(nothing))
         return cast("AbstractAsyncContextManager[L]", self._lifespan.held())
 
     @contextmanager
@@ -344,6 +355,8 @@ class Server(Generic[L]):
         return encode_error(None, InvalidRequest("a response answers nothing here"))
 
     async def _state(self) -> Any:
+        if self._lifespan is None:
+            return {}
         try:
             return self._lifespan.state
         except LookupError:
@@ -352,7 +365,7 @@ class Server(Generic[L]):
 
     async def aclose(self) -> None:
         """Leave the lifespan that `handle` entered."""
-        if self._held:
+        if self._held and self._lifespan is not None:
             self._held = False
             await self._lifespan.release()
 

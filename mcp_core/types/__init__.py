@@ -8,7 +8,6 @@ from mcp_core.types.input_required import *
 from mcp_core.types.lifecycle import *
 from mcp_core.types.logging import *
 from mcp_core.types.notifications import *
-from mcp_core.types.prepared import *
 from mcp_core.types.prompts import *
 from mcp_core.types.resources import *
 from mcp_core.types.roots import *

@@ -9,7 +9,8 @@ Spec: basic, "General fields", "`_meta`".
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from collections.abc import Hashable
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -29,6 +30,7 @@ __all__ = [
     "NotificationParams",
     "PaginatedRequestParams",
     "PaginatedResult",
+    "Prepared",
     "ProgressToken",
     "RequestId",
     "RequestParams",
@@ -117,6 +119,32 @@ class Result(MetaObject, kw_only=True):
     """
 
     result_type: str = "complete"
+
+
+R = TypeVar("R", bound=Result)
+
+
+class Prepared(Generic[R]):
+    """A result that is encoded once per revision and sent many times.
+
+    A handler that returns the same `Prepared` again costs no encoding. `value` must not
+    be changed after the first use; make a new `Prepared` instead. Middleware sees
+    `value`; a middleware that returns another object bypasses the kept bytes.
+    """
+
+    __slots__ = ("_bytes", "value")
+
+    def __init__(self, value: R) -> None:
+        self.value = value
+        self._bytes: dict[Hashable, tuple[bytes, bytes]] = {}
+
+    def kept(self, key: Hashable) -> tuple[bytes, bytes] | None:
+        """The bytes kept under this key, if any: a result and its tail."""
+        return self._bytes.get(key)
+
+    def keep(self, key: Hashable, encoded: tuple[bytes, bytes]) -> None:
+        """Keep bytes under this key."""
+        self._bytes[key] = encoded
 
 
 class EmptyResult(Result, kw_only=True):
