@@ -24,6 +24,7 @@ __all__ = [
     "Decoder",
     "Misfit",
     "Undecodable",
+    "canonical",
     "compact",
     "convert",
     "decode_any",
@@ -86,6 +87,14 @@ def encode(value: Any) -> bytes:
         return _encoder.encode(scrub(value))
     except RecursionError:
         raise ValueError("the value is nested too deeply, or contains itself") from None
+
+
+_canonical = msgspec.json.Encoder(enc_hook=_foreign, order="sorted")
+
+
+def canonical(value: Any) -> bytes:
+    """The value as JSON with the members of every object in one order, for digests."""
+    return _canonical.encode(value)
 
 
 def long_text(text: str) -> Raw | str:

@@ -22,7 +22,7 @@ CORE = (
     ("session",),
     ("backend",),
     ("context", "handlers", "threads", "lifespan"),
-    ("dispatch", "connection", "listening"),
+    ("dispatch", "connection", "listening", "request_state"),
     ("server",),
     ("transports",),
     ("client",),
