@@ -34,8 +34,13 @@ async def main() -> None:
         task.add_done_callback(tasks.discard)
 
 
-if "uvloop" in sys.argv:
-    import uvloop
+def new_loop() -> asyncio.AbstractEventLoop:
+    if "uvloop" in sys.argv:
+        import uvloop
 
-    asyncio.set_event_loop_policy(uvloop.EventLoopPolicy())
-asyncio.run(main())
+        return uvloop.new_event_loop()
+    return asyncio.new_event_loop()
+
+
+with asyncio.Runner(loop_factory=new_loop) as runner:
+    runner.run(main())
