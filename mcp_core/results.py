@@ -238,26 +238,22 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
     raw = result.structured_content
     if isinstance(raw, Raw):
         result = msgspec.structs.replace(result, structured_content=_one_line(raw))
-    content: list[Any] = result.content
-    long = [index for index, block in enumerate(content) if _length(block) >= codec.LONG_TEXT]
-    if not long:
-        return result
-    content = list(content)
-    for index in long:
-        block = content[index]
-        if isinstance(block, t.TextContent):
-            content[index] = msgspec.structs.replace(block, text=codec.long_text(block.text))
-        else:
-            content[index] = msgspec.structs.replace(block, data=codec.long_text(block.data))
-    return msgspec.structs.replace(result, content=content)
+    for block in result.content:
+        name = _LONG_FIELDS.get(type(block))
+        if name is not None and len(getattr(block, name)) >= codec.LONG_TEXT:
+            content = [_with_long_text(block) for block in result.content]
+            return msgspec.structs.replace(result, content=content)
+    return result
 
 
-def _length(block: Any) -> int:
-    if isinstance(block, t.TextContent):
-        return len(block.text)
-    if isinstance(block, t.ImageContent | t.AudioContent):
-        return len(block.data)
-    return 0
+_LONG_FIELDS: Final[dict[type[Any], str]] = {t.TextContent: "text", t.ImageContent: "data", t.AudioContent: "data"}
+
+
+def _with_long_text(block: Any) -> Any:
+    name = _LONG_FIELDS.get(type(block))
+    if name is None or not isinstance(text := getattr(block, name), str):
+        return block
+    return msgspec.structs.replace(block, **{name: codec.long_text(text)})
 
 
 def _one_line(raw: Raw) -> Raw:

@@ -49,8 +49,8 @@ class Returns:
             return value
         if self._adapter is None:
             return CallToolResult(content=[TextContent(text=_plain_text(value))])
-        validated = self._adapter.validate_python(value)
-        data = self._adapter.dump_json(validated, by_alias=True)
+        validated = self._adapter.validator.validate_python(value)
+        data = self._adapter.serializer.to_json(validated, by_alias=True)
         structured = b'{"result":%b}' % data if self._wrapped else data
         return CallToolResult(content=[TextContent(text=_text(data))], structured_content=Raw(structured))
 
@@ -67,10 +67,13 @@ def _wrapped(schema: dict[str, Any], title: str) -> dict[str, Any]:
     }
 
 
+_string = msgspec.json.Decoder(str)
+
+
 def _text(data: bytes) -> str:
     """JSON as a model reads it: strings without quotes, containers indented."""
     if data[:1] == b'"':
-        return msgspec.json.decode(data, type=str)
+        return _string.decode(data)
     if data[:1] in (b"{", b"["):
         return msgspec.json.format(data, indent=2).decode()
     return data.decode()
