@@ -32,6 +32,7 @@ __all__ = [
     "encode",
     "is_array",
     "is_object",
+    "is_utf8",
     "long_text",
     "read_id",
     "recover_id",
@@ -175,6 +176,17 @@ def convert(value: Any, kind: type[T]) -> T:
         raise Misfit("nested too deeply") from None
 
 
+def is_utf8(data: bytes) -> bool:
+    """Whether the whole text is UTF-8: decoding alone does not look at what it skips."""
+    if data.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 def is_object(value: object) -> TypeGuard[dict[str, Any]]:
     """Whether a plain JSON value is an object."""
     return isinstance(value, dict)
@@ -198,12 +210,12 @@ def compact(raw: Raw | bytes) -> bytes:
     """
     data = bytes(raw)
     try:
-        if not data.isascii():
-            data.decode()
+        if not is_utf8(data):
+            raise Undecodable("the text is not UTF-8")
         if b"\n" in data or b"\r" in data:
             data = msgspec.json.format(data, indent=-1)
         _skip.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+    except (msgspec.DecodeError, RecursionError) as exc:
         raise Undecodable(str(exc)) from None
     return data
 

@@ -8,7 +8,7 @@ Spec: basic, "Messages"; basic/patterns/cancellation; 2025-03-26/basic, "Batchin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Raw
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from mcp_core.backend import Backend, Job, Waiter
     from mcp_core.channel import Channel
 
-__all__ = ["MAX_IN_FLIGHT", "Connection", "Responder"]
+__all__ = ["MAX_IN_FLIGHT", "Connection", "Pending", "Responder"]
 
 MAX_IN_FLIGHT: Final = 10_000
 """Requests of one peer that may be unanswered at a time; more are refused."""
@@ -48,11 +48,23 @@ _journal = Journal(__name__)
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
 
+class Pending(Protocol):
+    """An answer to come. A coroutine that returns it is one."""
+
+    def __await__(self) -> Generator[Any, Any, bytes]:
+        """Wait for the answer."""
+        ...
+
+    def close(self) -> None:
+        """Let go of an answer that nobody has begun to wait for."""
+        ...
+
+
 class Responder(Protocol):
     """Who knows what the peer's messages mean."""
 
-    def begin(self, request: Request, peer: Any) -> bytes | Coroutine[Any, Any, bytes] | None:
-        """The answer to a request, or a coroutine that will return it. Never raises.
+    def begin(self, request: Request, peer: Any) -> bytes | Pending | None:
+        """The answer to a request, or what will give it. Never raises.
 
         `None` where a peer may not be answered at all.
         """
@@ -150,19 +162,13 @@ class Connection:
         if batch is not None:
             batch.open()
         entry.job = self._backend.spawn(
-            self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, batch)
+            self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, answer, batch)
         )
 
-    async def _run(
-        self, request: Request, entry: Incoming[Job], work: Coroutine[Any, Any, bytes], out: Callable[[bytes], None]
-    ) -> None:
+    async def _run(self, request: Request, entry: Incoming[Job], work: Pending, out: Callable[[bytes], None]) -> None:
         if self._channel.congested:
             # The peer does not read: start nothing that would only add to the pile.
-            try:
-                await self._channel.drained()
-            except BaseException:
-                work.close()
-                raise
+            await self._channel.drained()
         answer = await work
         if self._session.settle(request.id, entry):
             out(answer)
@@ -170,8 +176,9 @@ class Connection:
                 # The end of a subscription is told twice on such channels (R-SUB-08).
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
 
-    def _closed(self, request_id: RequestId, entry: Incoming[Job], batch: _Batch | None) -> None:
+    def _closed(self, request_id: RequestId, entry: Incoming[Job], work: Pending, batch: _Batch | None) -> None:
         """A job has ended, be it that it never started."""
+        work.close()
         self._session.settle(request_id, entry)
         if batch is not None:
             batch.close()
@@ -218,15 +225,20 @@ class Connection:
 
     def _batch(self, message: bytes) -> None:
         """Take an array of messages, and answer with one (2025-03-26 only)."""
+        frames = decode_batch(message)
+        if isinstance(frames, Malformed):
+            self._out(encode_error(frames.id, frames.error))
+            return
         batch = _Batch(self._out)
-        for frame in decode_batch(message):
+        for frame in frames:
             if isinstance(frame, Request):
                 if frame.method == "initialize":
                     batch.add(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
                 else:
                     self._serve(frame, batch)
             elif isinstance(frame, Malformed):
-                batch.add(encode_error(frame.id, frame.error))
+                if frame.answerable:
+                    batch.add(encode_error(frame.id, frame.error))
             elif isinstance(frame, Notification):
                 self._notified(frame)
             elif isinstance(frame, Response):

@@ -21,7 +21,7 @@ from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification
 from mcp_core.methods import METHODS
 from mcp_core.results import require_capability
-from mcp_core.revisions import is_modern
+from mcp_core.revisions import V2025_11_25, is_modern
 from mcp_core.session import Handshake
 from mcp_core.subscriptions import Event, PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
@@ -339,6 +339,9 @@ class RequestContext(Generic[L]):
         row = METHODS[method]
         if self.protocol_version not in row.revisions:
             raise MissingClientCapability(f"{method} does not exist in {self.protocol_version}", {"elicitation": {}})
+        if isinstance(params, t.ElicitRequestURLParams) and self.protocol_version < V2025_11_25:
+            reason = f"elicitation/create knows forms only in {self.protocol_version}"
+            raise MissingClientCapability(reason, {"elicitation": {"url": {}}})
         require_capability(method, params, self.client_capabilities)
         shown = None if params is None else projection.project(params, self.protocol_version)
         raw = await self._peer.request(method, shown, timeout)

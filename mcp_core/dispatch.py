@@ -8,22 +8,24 @@ Spec: basic, "Statelessness", "Error Codes".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, cast
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
+from mcp_core.backend import is_cancellation
 from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
 from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, encode_error, encode_response
+from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
-from mcp_core.results import ResultEncoder, WrongResult, check_input_required
+from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
 from mcp_core.session import unopened
 
-__all__ = ["CallNext", "Dispatcher", "Middleware"]
+__all__ = ["CallNext", "Dispatcher", "Middleware", "Unfinished"]
 
 CallNext = Callable[["RequestContext[Any]"], Awaitable[Any]]
 Middleware = Callable[["RequestContext[Any]", CallNext], Awaitable[Any]]
@@ -52,17 +54,18 @@ class Dispatcher:
         self._notifications = dict(handlers.notifications)
         self._results = results
         self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)
+        self._shakes_hands = not self._modern.issuperset(served)
         self._offered = newest_first(served)
         self._middleware = middleware
         self._observers = observers
 
     # --- requests ----------------------------------------------------------------------
 
-    def begin(self, request: Request, peer: Peer) -> bytes | Coroutine[Any, Any, bytes]:
-        """Start on a request: its answer, or a coroutine that will return it.
+    def begin(self, request: Request, peer: Peer) -> bytes | Unfinished:
+        """Start on a request: its answer, or what to await for it.
 
-        A plain `def` handler has run when this returns. Never raises; the coroutine
-        neither, a cancellation included, for it belongs to this request alone.
+        A plain `def` handler has run when this returns. Never raises; awaiting neither,
+        except when the task that awaits is cancelled.
         """
         handler = self._requests.get(request.method)
         params: Any = None
@@ -86,17 +89,20 @@ class Dispatcher:
         except BaseException as exc:
             return self._failed(ctx, request, exc)
         if hasattr(value, "__await__"):
-            return self._finish(ctx, request, handler, value)
+            return Unfinished(self, ctx, request, handler, value)
         return self._answer(ctx, request, handler, value)
 
-    async def _finish(
+    async def finish(
         self, ctx: RequestContext[Any], request: Request, handler: Handler | None, awaitable: Awaitable[Any]
     ) -> bytes:
+        """The answer to a request whose handler waits."""
         try:
             value = await awaitable
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as exc:
+            if is_cancellation(exc):
+                raise
             return self._failed(ctx, request, exc)
         return self._answer(ctx, request, handler, value)
 
@@ -119,7 +125,7 @@ class Dispatcher:
         handshake = peer.handshake
         if handshake is not None:
             return handshake.revision
-        if method in ("initialize", "ping"):
+        if method == "initialize" or (method == "ping" and self._shakes_hands):
             return V2024_11_05  # before a revision is agreed on, only what all share
         raise unopened(method)
 
@@ -129,9 +135,12 @@ class Dispatcher:
             return self._error(ctx, request, MCPError.of(value.code, value.message, value.data))
         row = None if handler is None else handler.row
         try:
-            if isinstance(value, t.InputRequiredResult):
-                check_input_required(value, ctx.client_capabilities)
-            body, tail = self._results.encode(value, row, ctx.protocol_version)
+            if asks_for_input(value):
+                check_input_required(value, row, ctx.protocol_version, ctx.client_capabilities)
+            revision = ctx.protocol_version
+            if request.method == "initialize" and ctx.peer.handshake is not None:
+                revision = ctx.peer.handshake.revision  # agreed on just now
+            body, tail = self._results.encode(value, row, revision)
         except MCPError as exc:
             return self._error(ctx, request, exc)
         except WrongResult as exc:
@@ -160,9 +169,13 @@ class Dispatcher:
     def _refusal(self, request: Request, peer: Peer, exc: Exception) -> bytes:
         """The answer to a request that did not get to its handler."""
         if isinstance(exc, codec.Misfit | codec.Undecodable):
-            # Bad params, but of which era? A wrong version is the first thing to be told.
+            # Bad params, but of which era? A wrong version is the first thing to be told,
+            # and a method that its revision does not have the second.
             try:
-                self._revision(request.method, read_meta(request.params), peer)
+                revision = self._revision(request.method, read_meta(request.params), peer)
+                row = METHODS.get(request.method)
+                if row is not None and revision not in row.revisions:
+                    raise _unknown(request.method)
             except MCPError as earlier:
                 exc = earlier
             except (codec.Misfit, codec.Undecodable):
@@ -264,12 +277,47 @@ class Dispatcher:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as exc:
+            if is_cancellation(exc):
+                raise
             _journal.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
 
 
 async def _settled(value: Any) -> Any:
     """A value, awaited if it can be."""
     return await value if hasattr(value, "__await__") else value
+
+
+class Unfinished:
+    """A request whose handler waits: await it for the answer.
+
+    Not a coroutine, so that one which nobody came to await can be let go of together
+    with the handler's own (`close`).
+    """
+
+    __slots__ = ("_awaitable", "_ctx", "_dispatcher", "_handler", "_request")
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        ctx: RequestContext[Any],
+        request: Request,
+        handler: Handler | None,
+        awaitable: Awaitable[Any],
+    ) -> None:
+        self._dispatcher = dispatcher
+        self._ctx = ctx
+        self._request = request
+        self._handler = handler
+        self._awaitable = awaitable
+
+    def __await__(self) -> Generator[Any, Any, bytes]:
+        return self._dispatcher.finish(self._ctx, self._request, self._handler, self._awaitable).__await__()
+
+    def close(self) -> None:
+        """Let go of the handler, if it has not started; if it has ended, nothing happens."""
+        close = getattr(self._awaitable, "close", None)
+        if close is not None:
+            close()
 
 
 def _around(middleware: Middleware, call_next: CallNext) -> CallNext:

@@ -6,7 +6,7 @@ Spec: basic, "`_meta`"; basic/versioning, "Protocol Version Negotiation".
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from mcp_core import codec
 from mcp_core import types as t
@@ -43,16 +43,16 @@ def check_meta(meta: dict[str, Any], served: frozenset[str], offered: list[str])
         UnsupportedProtocolVersion: The revision is not served (-32022).
     """
     version = meta[PROTOCOL_VERSION]
+    if not isinstance(version, str):
+        raise InvalidParams(f"_meta {PROTOCOL_VERSION} must be a string")
     if version not in served:
-        if not isinstance(version, str):
-            raise InvalidParams(f"_meta {PROTOCOL_VERSION} must be a string")
         raise UnsupportedProtocolVersion(version, offered)
     if not isinstance(meta.get(CLIENT_CAPABILITIES), dict):
         raise InvalidParams(f"params._meta needs {CLIENT_CAPABILITIES}, an object")
     level = meta.get(LOG_LEVEL)
-    if level is not None and level not in t.LOGGING_LEVELS:
+    if level is not None and (not isinstance(level, str) or level not in t.LOGGING_LEVELS):
         raise InvalidParams(f"_meta {LOG_LEVEL} must be one of {', '.join(t.LOGGING_LEVELS)}")
-    return cast("str", version)
+    return version
 
 
 def check_token(token: Any) -> None:

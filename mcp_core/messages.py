@@ -103,12 +103,14 @@ _elements: codec.Decoder[list[Raw]] = codec.decoder(list[Raw])
 _error_object: codec.Decoder[_ErrorObject] = codec.decoder(_ErrorObject)
 
 
-def decode_frame(data: bytes | Raw) -> Frame:
+def decode_frame(data: bytes) -> Frame:
     """The message in this JSON text. Never raises: what is no message is `Malformed`."""
+    if not codec.is_utf8(data):
+        return Malformed(ParseError("Parse error: the text is not UTF-8"), codec.recover_id(data))
     try:
         envelope = _envelope(data)
     except (codec.Undecodable, codec.Misfit) as exc:
-        return _diagnose(bytes(data), exc)
+        return _diagnose(data, exc)
     method, request_id = envelope.method, envelope.id
     if method is not UNSET:
         params = envelope.params
@@ -186,16 +188,16 @@ def is_batch(data: bytes) -> bool:
     return data.startswith(b"[") or data.lstrip().startswith(b"[")
 
 
-def decode_batch(data: bytes) -> list[Frame]:
-    """The messages of a batch, each on its own; what is no batch is one `Malformed`."""
+def decode_batch(data: bytes) -> list[Frame] | Malformed:
+    """The messages of a batch, each on its own, or what is wrong with the whole."""
     try:
         elements = _elements(data)
     except codec.Undecodable as exc:
-        return [Malformed(ParseError("Parse error: " + str(exc)))]
+        return Malformed(ParseError("Parse error: " + str(exc)))
     except codec.Misfit:
-        return [Malformed(InvalidParams("the message is nested too deeply"))]
+        return Malformed(InvalidParams("the message is nested too deeply"))
     if not elements:
-        return [Malformed(InvalidRequest("a batch must not be empty"))]
+        return Malformed(InvalidRequest("a batch must not be empty"))
     return [decode_frame(bytes(element)) for element in elements]
 
 

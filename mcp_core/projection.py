@@ -53,6 +53,7 @@ _BLOCK: Final = {"_meta": _V3}
 
 FIELD_REVISIONS: Final[dict[type[Struct], dict[str, _Revisions]]] = {
     t.Result: {"result_type": _V5},
+    t.GetTaskResult: {"result_type": _V5},
     t.CacheableResult: {"ttl_ms": _V5, "cache_scope": _V5},
     t.Implementation: {"title": _V3, "description": _V4, "website_url": _V4, "icons": _V4},
     t.Annotations: {"last_modified": _V3},
@@ -166,6 +167,8 @@ def _lossy(kind: type[Struct], revision: str, above: frozenset[type]) -> bool:
 def _ruled(kind: type[Struct], revision: str) -> bool:
     if kind is t.CallToolResult or kind is t.Tool:
         return not is_modern(revision)
+    if kind is t.SamplingMessage:
+        return revision < V2025_11_25
     if kind is t.AudioContent:
         return revision < V2025_03_26
     if kind is t.ResourceLink:
@@ -212,6 +215,8 @@ def _breaks_rule(value: Struct, revision: str) -> bool:
     if isinstance(value, t.Tool):
         schema = value.output_schema
         return schema is not None and schema.get("type") != "object"
+    if isinstance(value, t.SamplingMessage):
+        return isinstance(value.content, list)
     return isinstance(value, _BLOCKS)
 
 
@@ -236,6 +241,8 @@ class _Projector:
         for name in plan.nested:
             if wire[name] in kept:
                 kept[wire[name]] = self._value(kept[wire[name]], _hints(kind)[name])
+        if kind is t.CreateMessageRequestParams and self.revision < V2025_11_25:
+            kept["messages"] = _single_blocks(kept["messages"])
         if kind is t.CallToolResult and not isinstance(kept.get("structuredContent", {}), dict):
             del kept["structuredContent"]
         if kind is t.Tool and kept.get("outputSchema", {"type": "object"}).get("type") != "object":
@@ -252,7 +259,7 @@ class _Projector:
         if kind is None:
             return {k: self._value(v, hint) for k, v in value.items()} if get_origin(hint) is dict else value
         if issubclass(kind, _BLOCKS) and _ruled(kind, self.revision):
-            return _stand_in(value)
+            return _stand_in(value, self.revision, embed=t.EmbeddedResource in kinds)
         return self.struct(value, kind)
 
     @staticmethod
@@ -264,14 +271,30 @@ class _Projector:
         return None
 
 
-def _stand_in(block: dict[str, Any]) -> dict[str, Any]:
-    """What takes the place of a block that the revision lacks."""
-    kept = {"annotations": block["annotations"]} if "annotations" in block else {}
-    if block["type"] == "audio":
-        digest = binascii.b2a_hex(block["data"][:24].encode()).decode()
-        resource = {"uri": f"audio:{digest}", "mimeType": block["mimeType"], "blob": block["data"]}
-        return {"type": "resource", "resource": resource, **kept}
-    return {"type": "text", "text": f"{block.get('title') or block['name']}: {block['uri']}", **kept}
+def _stand_in(block: dict[str, Any], revision: str, *, embed: bool) -> dict[str, Any]:
+    """What takes the place of a block that the revision lacks.
+
+    `embed` says that a resource may stand there; a sampling message has none.
+    """
+    kept: dict[str, Any] = {}
+    if "annotations" in block:
+        kept["annotations"] = _Projector(revision).struct(block["annotations"], t.Annotations)
+    if block["type"] == "resource_link":
+        return {"type": "text", "text": f"{block['name']}: {block['uri']}", **kept}
+    if not embed:
+        return {"type": "text", "text": f"[{block['mimeType']}]", **kept}
+    digest = binascii.b2a_hex(block["data"][:24].encode()).decode()
+    resource = {"uri": f"audio:{digest}", "mimeType": block["mimeType"], "blob": block["data"]}
+    return {"type": "resource", "resource": resource, **kept}
+
+
+def _single_blocks(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The messages with one block each, as before 2025-11-25."""
+    return [
+        {**message, "content": block}
+        for message in messages
+        for block in (message["content"] if codec.is_array(message["content"]) else [message["content"]])
+    ]
 
 
 def project_error(error: MCPError, revision: str) -> MCPError:
@@ -285,6 +308,8 @@ def project_error(error: MCPError, revision: str) -> MCPError:
             return MCPError(RESOURCE_NOT_FOUND, error.message, error.data)
         if isinstance(error, MissingClientCapability):
             return InvalidParams(error.message)
+        if error.code == URL_ELICITATION_REQUIRED and revision != V2025_11_25:
+            return InternalError(error.message)
         return error
     if error.code == RESOURCE_NOT_FOUND:
         return InvalidParams(error.message, error.data)

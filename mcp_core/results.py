@@ -86,11 +86,8 @@ class ResultEncoder:
         if isinstance(value, t.CallToolResult):
             value = _with_long_texts(value)
         modern = is_modern(revision)
-        if not modern and isinstance(value, t.InputRequiredResult):
-            raise WrongResult(
-                f"a handler of {_name(row)} asked for input by a result; "
-                f"a client of {revision} is asked by ctx.elicit, ctx.create_message or ctx.list_roots"
-            )
+        if not modern and isinstance(value, t.Result) and value.result_type != "complete":
+            raise _untold(row, value.result_type, revision)
         if modern and self._stamp is not None and isinstance(value, t.MetaObject) and value.meta is not None:
             value = msgspec.structs.replace(value, _meta=self._stamped(value.meta))
         shown = projection.project(value, revision)
@@ -134,13 +131,13 @@ class ResultEncoder:
         kind = _type_of(value.get("resultType"), row)
         shown = value
         if kind is not None and row is not None:
-            typed = _checked(value, kind, row)
+            _check(value, kind, row)
             shown = {**({"isError": False} if kind is t.CallToolResult else {}), **value}
-            if isinstance(typed, t.InputRequiredResult) and not is_modern(revision):
-                return self._struct(typed, row, revision)
             if not is_modern(revision):
                 shown = projection.project_json(shown, kind, revision)
         if not is_modern(revision):
+            if value.get("resultType", "complete") != "complete":
+                raise _untold(row, value["resultType"], revision)
             return codec.encode({k: v for k, v in shown.items() if k != "resultType"}), b""
         return codec.encode(self._completed(shown, row)), b""
 
@@ -162,6 +159,8 @@ class ResultEncoder:
         except (codec.Undecodable, codec.Misfit) as exc:
             raise WrongResult(f"a handler of {_name(row)} returned bytes that are no JSON object: {exc}") from None
         if not is_modern(revision):
+            if "resultType" in members and codec.decode_any(members["resultType"]) != "complete":
+                raise _untold(row, codec.decode_any(members["resultType"]), revision)
             structured = members.get("structuredContent")
             dropped = {"resultType", "ttlMs", "cacheScope"}
             if structured is not None and not bytes(structured).startswith(b"{"):
@@ -187,6 +186,11 @@ def _type_default(kind: type[t.Result]) -> str:
 
 def _required(kind: type[Struct]) -> int:
     return len(kind.__struct_fields__) - len(kind.__struct_defaults__)
+
+
+def _untold(row: Method | None, result_type: Any, revision: str) -> WrongResult:
+    """A `resultType` of its own, for a revision that cannot be told of it."""
+    return WrongResult(f"a handler of {_name(row)} returned resultType {result_type!r} to a client of {revision}")
 
 
 def _name(row: Method | None) -> str:
@@ -221,16 +225,15 @@ def _type_of(result_type: Any, row: Method | None) -> type[Struct] | None:
     return row.result if result_type in (None, "complete") else None
 
 
-def _checked(value: dict[str, Any], kind: type[Struct], row: Method) -> Struct:
+def _check(value: dict[str, Any], kind: type[Struct], row: Method) -> None:
     try:
-        typed = codec.convert(codec.to_json(value), kind)
+        codec.convert(codec.to_json(value), kind)
     except codec.Misfit as exc:
         raise WrongResult(f"a handler of {row.name} returned a dict that is no {kind.__name__}: {exc}") from None
     for name, wire in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         # Left in, it would be sent under a name that no client reads (S-094).
         if name != wire and name in value:
             raise WrongResult(f"a handler of {row.name} returned a dict with {name!r}; on the wire it is {wire!r}")
-    return typed
 
 
 def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
@@ -238,11 +241,11 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
     raw = result.structured_content
     if isinstance(raw, Raw):
         result = msgspec.structs.replace(result, structured_content=_one_line(raw))
-    for block in result.content:
+    content: list[Any] = result.content
+    for block in content:
         name = _LONG_FIELDS.get(type(block))
         if name is not None and len(getattr(block, name)) >= codec.LONG_TEXT:
-            content = [_with_long_text(block) for block in result.content]
-            return msgspec.structs.replace(result, content=content)
+            return msgspec.structs.replace(result, content=[_with_long_text(each) for each in content])
     return result
 
 
@@ -263,21 +266,46 @@ def _one_line(raw: Raw) -> Raw:
         raise WrongResult(f"structured_content is no JSON text: {exc}") from None
 
 
-def check_input_required(result: Any, capabilities: t.ClientCapabilities) -> None:
-    """Check a result that asks for input against what its client declared.
+def asks_for_input(value: Any) -> bool:
+    """Whether a result, in whatever form, asks its client for input."""
+    if isinstance(value, t.InputRequiredResult):
+        return True
+    if isinstance(value, Raw):
+        return b'"input_required"' in bytes(value) and _raw_type(value) == "input_required"
+    return codec.is_object(value) and value.get("resultType") == "input_required"
+
+
+def _raw_type(value: Raw) -> Any:
+    try:
+        return codec.decode_any(_members(value).get("resultType", b"null"))
+    except (codec.Misfit, codec.Undecodable):
+        return None  # what is wrong with it, encoding will say
+
+
+def check_input_required(value: Any, row: Method | None, revision: str, capabilities: t.ClientCapabilities) -> None:
+    """Check a result that asks for input against its method and what its client declared.
 
     Raises:
-        WrongResult: It asks for nothing, or by a method that is no input request.
+        WrongResult: The method or the revision does not allow it, it asks for nothing, or
+            by a method that is no input request.
         MissingClientCapability: The client did not declare what it takes (R-MRTR-04).
     """
+    if row is None or not row.may_ask:
+        raise WrongResult(f"a handler of {_name(row)} asked for input, which its method cannot")
+    if not is_modern(revision):
+        raise WrongResult(
+            f"a handler of {row.name} asked for input by a result; "
+            f"a client of {revision} is asked by ctx.elicit, ctx.create_message or ctx.list_roots"
+        )
+    plain = codec.decode_any(value) if isinstance(value, Raw) else codec.to_json(value)
+    try:
+        result = codec.convert(plain, t.InputRequiredResult)
+    except codec.Misfit as exc:
+        raise WrongResult(f"a handler of {row.name} asked for input by no InputRequiredResult: {exc}") from None
     if not result.input_requests and result.request_state is None:
         raise WrongResult("InputRequiredResult needs input_requests or request_state")
-    requests: dict[str, Any] = result.input_requests or {}
-    for key, request in requests.items():
-        method, params = _member(request, "method", "method"), _member(request, "params", "params")
-        if method not in t.INPUT_METHODS:
-            raise WrongResult(f"input request {key!r} names {method!r}; known are {', '.join(t.INPUT_METHODS)}")
-        require_capability(method, params, capabilities)
+    for request in (result.input_requests or {}).values():
+        require_capability(request.method, request.params, capabilities)
 
 
 def require_capability(method: str, params: Any, capabilities: t.ClientCapabilities) -> None:

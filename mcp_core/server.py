@@ -236,7 +236,6 @@ class Server(Generic[L]):
         if not served or not isinstance(ctx.peer, Connection):
             raise UnsupportedProtocolVersion(params.protocol_version, self._offered(with_handshake=False))
         handshake = ctx.peer.handshake = Handshake.negotiate(params, served)
-        ctx.protocol_version = handshake.revision
         return t.InitializeResult(
             protocol_version=handshake.revision,
             capabilities=self.capabilities(handshake.revision),
@@ -360,8 +359,11 @@ class Server(Generic[L]):
         try:
             return self._lifespan.state
         except LookupError:
+            state = await self._lifespan.acquire()
+            if self._held:
+                await self._lifespan.release()  # another call has just done the same
             self._held = True
-            return await self._lifespan.acquire()
+            return state
 
     async def aclose(self) -> None:
         """Leave the lifespan that `handle` entered."""

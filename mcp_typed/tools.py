@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from mcp_core import MCPError, RequestContext
 from mcp_core import types as t
+from mcp_core.backend import is_cancellation
 from mcp_core.journal import Journal
 from mcp_core.threads import WorkerThreads
 from mcp_typed.arguments import Arguments, report
@@ -76,8 +77,8 @@ class FunctionTool:
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as exc:
-            if ctx.peer.abandoned(ctx.request_id or 0):
-                raise  # the client cancelled it: nobody reads an answer
+            if is_cancellation(exc):
+                raise
             return self._crashed(exc)
         try:
             return self._returns.result(value)

@@ -10,9 +10,19 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
-__all__ = ["Backend", "Job", "Pollable", "Timer", "Waiter", "current_backend", "open_backend", "running_library"]
+__all__ = [
+    "Backend",
+    "Job",
+    "Pollable",
+    "Timer",
+    "Waiter",
+    "current_backend",
+    "is_cancellation",
+    "open_backend",
+    "running_library",
+]
 
 
 class Job(Protocol):
@@ -121,6 +131,28 @@ def running_library() -> str:
     if asyncio is not None and asyncio._get_running_loop() is not None:
         return "asyncio"
     raise RuntimeError("no event loop is running: call this from async code, or use Server.run()")
+
+
+def is_cancellation(exc: BaseException) -> bool:
+    """Whether the running task is being cancelled, and this is how.
+
+    On asyncio a handler may raise `CancelledError` with nobody having asked for it;
+    that is a failure of its own.
+    """
+    trio = sys.modules.get("trio")
+    if trio is not None and _holds(exc, trio.Cancelled):
+        return True
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or not _holds(exc, asyncio.CancelledError):
+        return False
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _holds(exc: BaseException, kind: type[BaseException]) -> bool:
+    if isinstance(exc, BaseExceptionGroup):
+        return cast("BaseExceptionGroup[BaseException]", exc).subgroup(kind) is not None
+    return isinstance(exc, kind)
 
 
 def current_backend() -> Backend:

@@ -38,7 +38,12 @@ class TrioBackend:
 
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
         job = _Job(done)
-        self._nursery.start_soon(job.run, work)
+        try:
+            self._nursery.start_soon(job.run, work)
+        except RuntimeError:  # the nursery is closed: a message came while all ended
+            work.close()
+            if done is not None:
+                done()
         return job
 
     def waiter(self) -> _Waiter:

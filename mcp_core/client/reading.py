@@ -50,7 +50,8 @@ def _second_reading(raw: Raw, kind: Any, method: str, fault: Exception) -> Any:
         if result_type == "input_required":
             return codec.decoder(t.InputRequiredResult)(raw)
         if result_type == "complete":
-            return _with_unknown_blocks(codec.decode_any(raw), kind)
+            result = _with_unknown_blocks(codec.decode_any(raw), kind)
+            return read_structured_null(result, raw) if isinstance(result, t.CallToolResult) else result
     except (codec.Misfit, codec.Undecodable, TypeError, KeyError, AttributeError) as exc:
         fault = exc
     raise InvalidResult(f"the server answered {method} with no {getattr(kind, '__name__', kind)}: {fault}")
