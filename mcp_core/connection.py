@@ -15,7 +15,15 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.errors import ConnectionClosed, InternalError, InvalidParams, InvalidRequest, MCPError, RequestTimeout
+from mcp_core.errors import (
+    ConnectionClosed,
+    InternalError,
+    InvalidParams,
+    InvalidRequest,
+    InvalidResult,
+    MCPError,
+    RequestTimeout,
+)
 from mcp_core.journal import Journal
 from mcp_core.messages import (
     ErrorResponse,
@@ -96,7 +104,11 @@ class _Batch:
 
 
 class Connection:
-    """Messages in by `receive`, out by its channel. Also the `Peer` of its requests."""
+    """Messages in by `receive`, out by its channel. Also the `Peer` of its requests.
+
+    A client overlooks what is no message: it must not answer (R-BASE-12), and what it
+    reads may be somebody's stray output.
+    """
 
     headers: Mapping[str, str] | None = None
 
@@ -109,11 +121,13 @@ class Connection:
         server: Any = None,
         lifespan_context: Any = None,
         observers: Observers | None = None,
+        answer_malformed: bool = True,
     ) -> None:
         self._responder = responder
         self._backend = backend
         self._channel = channel
         self._observers = observers or Observers()
+        self._answer_malformed = answer_malformed
         self._session: Session[Job, Waiter] = Session()
         self._on_end: dict[object, Callable[[], None]] = {}
         self._has_ended = False
@@ -141,8 +155,11 @@ class Connection:
 
     def refuse(self, head: bytes, limit: int) -> None:
         """Answer a message beyond the size limit, under its id if its head shows it."""
-        error = InvalidParams(f"the message is larger than {limit} bytes")
-        self._out(encode_error(codec.recover_id(head), error))
+        if self._answer_malformed:
+            error = InvalidParams(f"the message is larger than {limit} bytes")
+            self._out(encode_error(codec.recover_id(head), error))
+        elif (waiter := self._session.resolve(codec.recover_id(head))) is not None:
+            waiter.fail(InvalidResult(f"the answer is larger than {limit} bytes"))
 
     def _serve(self, request: Request, batch: _Batch | None = None) -> None:
         out = self._out if batch is None else batch.add
@@ -217,7 +234,7 @@ class Connection:
         handshake = self._session.handshake
         if is_batch(message) and handshake is not None and handshake.revision == V2025_03_26:
             self._batch(message)
-        elif frame.answerable:
+        elif frame.answerable and self._answer_malformed:
             self._out(encode_error(frame.id, frame.error))
         elif frame.id is not None and (waiter := self._session.resolve(frame.id)) is not None:
             # Our request was answered, though not legally: its caller must not wait on.

@@ -243,7 +243,7 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
         result = msgspec.structs.replace(result, structured_content=_one_line(raw))
     content: list[Any] = result.content
     for block in content:
-        name = _LONG_FIELDS.get(type(block))
+        name = _LONG_FIELDS.get(cast("type[Any]", type(block)))
         if name is not None and len(getattr(block, name)) >= codec.LONG_TEXT:
             return msgspec.structs.replace(result, content=[_with_long_text(each) for each in content])
     return result
@@ -253,7 +253,7 @@ _LONG_FIELDS: Final[dict[type[Any], str]] = {t.TextContent: "text", t.ImageConte
 
 
 def _with_long_text(block: Any) -> Any:
-    name = _LONG_FIELDS.get(type(block))
+    name = _LONG_FIELDS.get(cast("type[Any]", type(block)))
     if name is None or not isinstance(text := getattr(block, name), str):
         return block
     return msgspec.structs.replace(block, **{name: codec.long_text(text)})

@@ -13,8 +13,9 @@ import msgspec
 import pydantic_core
 from msgspec import Raw
 from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError
 
-from mcp_core.types import CallToolResult, TextContent
+from mcp_core.types import CallToolResult, ContentBlock, TextContent
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.signature import MISSING, Plan
 
@@ -50,9 +51,9 @@ class Returns:
         if self._adapter is None:
             return CallToolResult(content=[TextContent(text=_plain_text(value))])
         validated = self._adapter.validator.validate_python(value)
-        data = self._adapter.serializer.to_json(validated, by_alias=True)
+        data = _serialized(self._adapter, validated)
         structured = b'{"result":%b}' % data if self._wrapped else data
-        return CallToolResult(content=[TextContent(text=_text(data))], structured_content=Raw(structured))
+        return CallToolResult(content=_blocks(data), structured_content=Raw(structured))
 
 
 def _wrapped(schema: dict[str, Any], title: str) -> dict[str, Any]:
@@ -67,6 +68,28 @@ def _wrapped(schema: dict[str, Any], title: str) -> dict[str, Any]:
     }
 
 
+def _serialized(adapter: TypeAdapter[Any], value: Any) -> bytes:
+    """The value as JSON.
+
+    A model may have been made without validation. The serializer notices; the validator
+    says what is wrong, by its field.
+    """
+    try:
+        return adapter.serializer.to_json(value, by_alias=True, warnings="error")
+    except PydanticSerializationError:
+        data = adapter.serializer.to_json(value, by_alias=True, warnings=False)
+        adapter.validator.validate_json(data)
+        return data
+
+
+def _blocks(data: bytes) -> list[ContentBlock]:
+    """One text block, or one for each element of an array that is not empty (P-06)."""
+    if data[:1] == b"[" and data != b"[]":
+        return [TextContent(text=_text(bytes(element))) for element in _array.decode(data)]
+    return [TextContent(text=_text(data))]
+
+
+_array = msgspec.json.Decoder(list[Raw])
 _string = msgspec.json.Decoder(str)
 
 

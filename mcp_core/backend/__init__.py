@@ -143,7 +143,7 @@ def is_cancellation(exc: BaseException) -> bool:
     if trio is not None and _holds(exc, trio.Cancelled):
         return True
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None or not _holds(exc, asyncio.CancelledError):
+    if asyncio is None or asyncio._get_running_loop() is None or not _holds(exc, asyncio.CancelledError):
         return False
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0

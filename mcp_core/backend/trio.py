@@ -24,11 +24,16 @@ class TrioBackend:
     @asynccontextmanager
     async def open(cls) -> AsyncGenerator[TrioBackend, None]:
         """The backend of the running loop."""
+        failure: BaseException | None = None
         async with trio.open_nursery() as nursery:
             try:
                 yield cls(nursery)
-            finally:
-                nursery.cancel_scope.cancel()
+            except BaseException as exc:
+                # Out of the nursery it would come in a group; it is the user's own.
+                failure = exc
+            nursery.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
     @property
     def _nursery(self) -> trio.Nursery:

@@ -127,8 +127,11 @@ class Client:
     async def __aexit__(self, *exc: object) -> None:
         stack, self._stack = self._stack, None
         self._revision = None
-        if stack is not None:
-            await stack.aclose()
+        try:
+            if stack is not None:
+                await stack.aclose()
+        finally:
+            self._connection = self._backend = None
 
     @property
     def protocol_version(self) -> str:
@@ -138,7 +141,7 @@ class Client:
         return self._revision
 
     def _connect(self, channel: Channel) -> Connection:
-        return Connection(_Responder(self), self._loop, channel)
+        return Connection(_Responder(self), self._loop, channel, answer_malformed=False)
 
     @property
     def _loop(self) -> Backend:
