@@ -8,6 +8,7 @@ Spec: basic, "Messages"; basic/patterns/cancellation; 2025-03-26/basic, "Batchin
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -129,6 +130,7 @@ class Connection:
         self._observers = observers or Observers()
         self._answer_malformed = answer_malformed
         self._session: Session[Job, Waiter] = Session()
+        self._notices: deque[Coroutine[Any, Any, None]] = deque()
         self._on_end: dict[object, Callable[[], None]] = {}
         self._has_ended = False
         self._idle: Waiter | None = None
@@ -207,7 +209,21 @@ class Connection:
             self._cancel(notification)
         work = self._responder.notify(notification, self)
         if work is not None:
-            self._backend.spawn(work)
+            self._notices.append(work)
+            if len(self._notices) == 1:
+                self._backend.spawn(self._work_off())
+
+    async def _work_off(self) -> None:
+        """Handle notifications one after the other: their order means something (R-PROG-02)."""
+        try:
+            while self._notices:
+                work = self._notices[0]
+                await work
+                del self._notices[0]
+        finally:
+            for work in self._notices:
+                work.close()
+            self._notices.clear()
 
     def _cancel(self, notification: Notification) -> None:
         try:
@@ -234,8 +250,13 @@ class Connection:
         handshake = self._session.handshake
         if is_batch(message) and handshake is not None and handshake.revision == V2025_03_26:
             self._batch(message)
-        elif frame.answerable and self._answer_malformed:
-            self._out(encode_error(frame.id, frame.error))
+        else:
+            self._told_off(frame, self._out)
+
+    def _told_off(self, frame: Malformed, out: Callable[[bytes], None]) -> None:
+        """Tell the sender of what is no message, or the caller that it was to answer."""
+        if frame.answerable and self._answer_malformed:
+            out(encode_error(frame.id, frame.error))
         elif frame.id is not None and (waiter := self._session.resolve(frame.id)) is not None:
             # Our request was answered, though not legally: its caller must not wait on.
             waiter.fail(frame.error)
@@ -254,8 +275,7 @@ class Connection:
                 else:
                     self._serve(frame, batch)
             elif isinstance(frame, Malformed):
-                if frame.answerable:
-                    batch.add(encode_error(frame.id, frame.error))
+                self._told_off(frame, batch.add)
             elif isinstance(frame, Notification):
                 self._notified(frame)
             elif isinstance(frame, Response):

@@ -102,6 +102,7 @@ class RequestContext(Generic[L]):
     __slots__ = (
         "_answered",
         "_meta",
+        "_origin",
         "_override",
         "_peer",
         "_progress",
@@ -127,6 +128,7 @@ class RequestContext(Generic[L]):
         self.protocol_version = protocol_version
         self._meta = meta
         self._override: dict[str, Any] | None = None
+        self._origin: RequestContext[L] | None = None
         self._answered = False
         self._progress: float | None = None
 
@@ -200,6 +202,7 @@ class RequestContext(Generic[L]):
             self._peer, self.request_id, self.method, Raw(codec.encode(params)), self.protocol_version, self._meta
         )
         other._override = params
+        other._origin = self
         if isinstance(params.get("_meta"), dict):
             other._meta = params["_meta"]
         return other
@@ -259,6 +262,8 @@ class RequestContext(Generic[L]):
     @property
     def _is_over(self) -> bool:
         """Whether the request is answered or cancelled: nothing may be sent for it then."""
+        if self._origin is not None and self._origin._is_over:
+            return True
         return self._answered or (self.request_id is not None and self._peer.abandoned(self.request_id))
 
     def close(self) -> None:

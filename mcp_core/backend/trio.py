@@ -90,7 +90,8 @@ class TrioBackend:
 def _watchable(fd: int) -> bool:
     import stat
 
-    return not stat.S_ISREG(os.fstat(fd).st_mode)
+    mode = os.fstat(fd).st_mode
+    return not stat.S_ISREG(mode) and (not stat.S_ISCHR(mode) or os.isatty(fd))
 
 
 class _Job:

@@ -73,8 +73,8 @@ class LineSplitter:
             return
         self._size += len(part)
         if self._size > self._limit:
-            if self._head is None:
-                self._head = (b"".join(self._parts) + part)[:HEAD]
+            before = b"".join(self._parts) if self._head is None else self._head
+            self._head = before[:HEAD] + part[: max(0, HEAD - len(before))]
             self._parts.clear()
         else:
             self._parts.append(part)
@@ -96,10 +96,23 @@ class LineChannel:
 
     `run` brings messages in until the input ends; `flush` waits until all are out. The
     output descriptor does not block between `LineChannel(...)` and `release`.
+
+    With `back_pressure` nothing is read while much waits to be written. One end of a
+    pair may do so, the server; if both did, two large messages could wait for each
+    other for ever.
     """
 
-    def __init__(self, backend: Backend, read_fd: int, write_fd: int, *, max_message: int = MAX_MESSAGE) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        read_fd: int,
+        write_fd: int,
+        *,
+        max_message: int = MAX_MESSAGE,
+        back_pressure: bool = False,
+    ) -> None:
         self._backend = backend
+        self._back_pressure = back_pressure
         self._read_fd = read_fd
         self._write_fd = write_fd
         self._max_message = max_message
@@ -122,9 +135,8 @@ class LineChannel:
         self._was_blocking = _set_blocking(write_fd, False)
 
     def release(self) -> None:
-        """Give the output descriptor back as it was."""
-        if self._writing is not None:
-            self._writing.pause()
+        """Give the output descriptor back as it was; nothing more is written to it."""
+        self._break()
         if self._was_blocking:
             _set_blocking(self._write_fd, True)
 
@@ -180,7 +192,7 @@ class LineChannel:
         receiver, lines = self._receiver, self._lines
         if receiver is None or self._stopped:
             return
-        while self._next < len(lines) and not self.congested:
+        while self._next < len(lines) and not self._holds_back:
             self._next += 1
             receiver.receive(lines[self._next - 1])
         if self._next < len(lines):
@@ -189,8 +201,12 @@ class LineChannel:
         self._lines = []
         if self._input_ended:
             self.stop()
-        elif not self.congested and self._reading is not None:
+        elif not self._holds_back and self._reading is not None:
             self._reading.resume()
+
+    @property
+    def _holds_back(self) -> bool:
+        return self._back_pressure and self.congested
 
     def _hold(self) -> None:
         """Read no more until what was answered is taken."""
@@ -264,11 +280,10 @@ class LineChannel:
         if self._empty_waiter is not None:
             self._empty_waiter.set(None)
         self._wake_one()
-        if self._lines:
-            self._deliver()
+        self._deliver()  # and read on, if reading was held
 
     def _await_room(self) -> None:
-        if self.congested:
+        if self._holds_back:
             self._hold()
         else:
             self._wake_one()

@@ -50,12 +50,12 @@ class MemoryChannel:
         """Return at once."""
 
     def close(self) -> None:
-        """Send and take no more; the other end is told."""
-        if not self._closed:
-            self._closed = True
-            other = self._other
-            if other is not None and other._receiver is not None and not other._closed:
-                other._receiver.ended()
+        """Send and take no more; both ends are told, once."""
+        for end in (self._other, self):
+            if end is not None and not end._closed:
+                end._closed = True
+                if end._receiver is not None:
+                    end._receiver.ended()
 
     def _plan(self) -> None:
         if not self._planned and self._receiver is not None and self._queue:

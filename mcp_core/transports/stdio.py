@@ -12,9 +12,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
+
+import anyio
 
 from mcp_core.backend import Backend, open_backend
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
@@ -37,16 +39,16 @@ async def serve_stdio(
     """
     with taken_streams() as (read_fd, write_fd):
         async with server.running() as state, open_backend() as backend:
-            channel = LineChannel(backend, read_fd, write_fd, max_message=max_message_size)
+            channel = LineChannel(backend, read_fd, write_fd, max_message=max_message_size, back_pressure=True)
             try:
                 with (
-                    _stopped_by_signals(backend, channel) as interrupted,
+                    anyio.CancelScope() as serving,
+                    _stopped_by_signals(backend, serving.cancel),
                     server.connect(backend, channel, state) as connection,
                 ):
                     await channel.run(connection)
-                    if not interrupted:
-                        await connection.drain(drain_timeout)
-                        await channel.flush(WRITE_TIMEOUT)
+                    await connection.drain(drain_timeout)
+                    await channel.flush(WRITE_TIMEOUT)
             finally:
                 channel.release()
 
@@ -76,20 +78,14 @@ def taken_streams() -> Generator[tuple[int, int], None, None]:
 
 
 @contextmanager
-def _stopped_by_signals(backend: Backend, channel: LineChannel) -> Generator[list[int], None, None]:
-    """Stop the channel at SIGINT or SIGTERM; the list names the signal that came."""
-    came: list[int] = []
+def _stopped_by_signals(backend: Backend, stop: Callable[[], None]) -> Generator[None, None, None]:
+    """Make this call at SIGINT or SIGTERM."""
     if threading.current_thread() is not threading.main_thread():
-        yield came  # signals are the main thread's
+        yield  # signals are the main thread's
         return
-
-    def stop(number: int) -> None:
-        came.append(number)
-        channel.stop()
-
-    undo = [backend.on_signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)]
+    undo = [backend.on_signal(number, lambda _: stop()) for number in (signal.SIGINT, signal.SIGTERM)]
     try:
-        yield came
+        yield
     finally:
         for call in undo:
             call()
