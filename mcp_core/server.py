@@ -143,7 +143,7 @@ class Server(Generic[L]):
             self._lifespan = Lifespan(lambda: lifespan(self))
         self._handlers = Handlers()
         self._results = ResultEncoder(self.info, stamped=send_server_info)
-        self._compiled: tuple[Any, Dispatcher] | None = None
+        self._compiled: tuple[int, list[Middleware], Dispatcher] | None = None
         self._bus = InProcessBus() if subscriptions is True else (subscriptions or None)
         self._listen: Listen | None = None
         self._held = False
@@ -290,14 +290,14 @@ class Server(Generic[L]):
     @property
     def dispatcher(self) -> Dispatcher:
         """The request path, compiled from what is registered now."""
-        key = (self._handlers.version, tuple(self.middleware))
         compiled = self._compiled
-        if compiled is None or compiled[0] != key:
+        if compiled is None or compiled[0] != self._handlers.version or compiled[1] != self.middleware:
+            middleware = list(self.middleware)
             dispatcher = Dispatcher(
-                self._handlers, self._results, self.protocol_versions, tuple(self.middleware), self.observers
+                self._handlers, self._results, self.protocol_versions, tuple(middleware), self.observers
             )
-            compiled = self._compiled = (key, dispatcher)
-        return compiled[1]
+            compiled = self._compiled = (self._handlers.version, middleware, dispatcher)
+        return compiled[2]
 
     def running(self) -> AbstractAsyncContextManager[L]:
         """Keep the lifespan entered; it gives what `ctx.lifespan_context` is.

@@ -15,7 +15,7 @@ from msgspec import Raw
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
-from mcp_core.types import CallToolResult, ContentBlock, TextContent
+from mcp_core.types import CallToolResult, ContentBlock, TextContent, text_block
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.signature import MISSING, Plan
 
@@ -85,8 +85,8 @@ def _serialized(adapter: TypeAdapter[Any], value: Any) -> bytes:
 def _blocks(data: bytes) -> list[ContentBlock]:
     """One text block, or one for each element of an array that is not empty (P-06)."""
     if data[:1] == b"[" and data != b"[]":
-        return [TextContent(text=_text(bytes(element))) for element in _array.decode(data)]
-    return [TextContent(text=_text(data))]
+        return [text_block(_text(bytes(element))) for element in _array.decode(data)]
+    return [text_block(_text(data))]
 
 
 _array = msgspec.json.Decoder(list[Raw])

@@ -23,7 +23,7 @@ class AsyncioBackend:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._jobs: set[asyncio.Task[None]] = set()
+        self._jobs: set[_Job] = set()
         self.call_soon: Callable[[Callable[[], None]], Any] = self._loop.call_soon
 
     @classmethod
@@ -39,24 +39,19 @@ class AsyncioBackend:
 
     async def _end_jobs(self) -> None:
         while self._jobs:
-            for job in self._jobs:
+            for job in list(self._jobs):
                 job.cancel()
-            await asyncio.wait(self._jobs)
+            await asyncio.wait([job.task for job in self._jobs])
+            await asyncio.sleep(0)  # the callbacks of those that never started
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> asyncio.Task[None]:
+    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
+        job = _Job(self._jobs, work, done)
+        self._jobs.add(job)
         if _EAGER:
             eager: Any = asyncio.Task  # its stub for Python 3.11 lacks the argument
-            job: asyncio.Task[None] = eager(work, loop=self._loop, eager_start=True)
-            if job.done():
-                if done is not None:
-                    done()
-                return job
+            job.task = eager(job.run(), loop=self._loop, eager_start=True)
         else:
-            job = self._loop.create_task(work)
-        self._jobs.add(job)
-        job.add_done_callback(self._jobs.discard)
-        if done is not None:
-            job.add_done_callback(lambda _: done())
+            job.task = self._loop.create_task(job.run())
         return job
 
     def waiter(self) -> _Waiter:
@@ -91,6 +86,43 @@ class AsyncioBackend:
 
     def watch_writable(self, fd: int, call: Callable[[], None]) -> _Watch:
         return _Watch(self._loop.add_writer, self._loop.remove_writer, fd, call)
+
+
+class _Job:
+    """A task, and what is to be done at its end.
+
+    The end is noted by the task itself: a done callback would cost each request a turn
+    of the loop. Only a task that is cancelled before its first step needs one.
+    """
+
+    __slots__ = ("_done", "_jobs", "_started", "_work", "task")
+
+    task: asyncio.Task[None]
+
+    def __init__(self, jobs: set[_Job], work: Coroutine[Any, Any, None], done: Callable[[], None] | None) -> None:
+        self._jobs = jobs
+        self._work = work
+        self._done = done
+        self._started = False
+
+    async def run(self) -> None:
+        self._started = True
+        try:
+            await self._work
+        finally:
+            self._end()
+
+    def cancel(self) -> None:
+        if not self._started:
+            self._started = True
+            self.task.add_done_callback(lambda _: self._end())
+        self.task.cancel()
+
+    def _end(self) -> None:
+        self._work.close()
+        self._jobs.discard(self)
+        if self._done is not None:
+            self._done()
 
 
 class _Waiter:

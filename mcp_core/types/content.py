@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import msgspec
+
 from mcp_core.types.base import BlockMeta, Icon, MetaObject, Role, Wire
 
 if not TYPE_CHECKING:
@@ -25,6 +27,7 @@ __all__ = [
     "TextContent",
     "TextResourceContents",
     "UnknownContent",
+    "text_block",
 ]
 
 
@@ -49,6 +52,15 @@ class TextContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="text",
 
     text: str
     annotations: Annotations | None = None
+
+
+_construct = msgspec.StructMeta.__call__
+
+
+def text_block(text: str) -> TextContent:
+    """`TextContent(text=text)` without the look at `type=`, for code that makes many."""
+    block: TextContent = _construct(TextContent, text=text)
+    return block
 
 
 class ImageContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="image", kw_only=True):
