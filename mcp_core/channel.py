@@ -14,8 +14,12 @@ __all__ = ["Channel", "Receiver"]
 class Channel(Protocol):
     """The way out. Used from the event loop's thread only."""
 
-    def send(self, message: bytes) -> None:
-        """Take one message, to be written soon and in order. Never blocks, never raises."""
+    def send(self, message: bytes, *, last: bool = False) -> None:
+        """Take one message, to be written soon and in order. Never blocks, never raises.
+
+        `last` says that none is to be expected soon: there is no use in waiting for more
+        to write with it.
+        """
         ...
 
     @property

@@ -84,6 +84,14 @@ class Responder(Protocol):
         ...
 
 
+class Out(Protocol):
+    """Where an answer goes."""
+
+    def __call__(self, message: bytes, /, *, last: bool = False) -> None:
+        """Take it; `last` as for `Channel.send`."""
+        ...
+
+
 class _Batch:
     """The answers to one array, sent as one when the last is there."""
 
@@ -95,7 +103,7 @@ class _Batch:
     def open(self) -> None:
         self._open += 1
 
-    def add(self, answer: bytes) -> None:
+    def add(self, answer: bytes, *, last: bool = False) -> None:
         self._answers.append(answer)
 
     def close(self) -> None:
@@ -184,20 +192,22 @@ class Connection:
             self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, answer, batch)
         )
 
-    async def _run(self, request: Request, entry: Incoming[Job], work: Pending, out: Callable[[bytes], None]) -> None:
+    async def _run(self, request: Request, entry: Incoming[Job], work: Pending, out: Out) -> None:
         if self._channel.congested:
             # The peer does not read: start nothing that would only add to the pile.
             await self._channel.drained()
+        entry.begun = True
         answer = await work
         if self._session.settle(request.id, entry):
-            out(answer)
+            out(answer, last=not self._session.incoming)
             if request.method == "subscriptions/listen":
                 # The end of a subscription is told twice on such channels (R-SUB-08).
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
 
     def _closed(self, request_id: RequestId, entry: Incoming[Job], work: Pending, batch: _Batch | None) -> None:
         """A job has ended, be it that it never started."""
-        work.close()
+        if not entry.begun:
+            work.close()
         self._session.settle(request_id, entry)
         if batch is not None:
             batch.close()
@@ -286,10 +296,10 @@ class Connection:
 
     # --- outbound ---------------------------------------------------------------------------
 
-    def _out(self, message: bytes) -> None:
+    def _out(self, message: bytes, *, last: bool = False) -> None:
         if self._observers.message_sent:
             self._observers.tell(self._observers.message_sent, message)
-        self._channel.send(message)
+        self._channel.send(message, last=last)
 
     def notify(self, message: bytes) -> None:
         """Send a ready notification."""

@@ -105,7 +105,7 @@ _error_object: codec.Decoder[_ErrorObject] = codec.decoder(_ErrorObject)
 
 def decode_frame(data: bytes) -> Frame:
     """The message in this JSON text. Never raises: what is no message is `Malformed`."""
-    if not codec.is_utf8(data):
+    if not data.isascii() and not codec.is_utf8(data):
         return Malformed(ParseError("Parse error: the text is not UTF-8"), codec.recover_id(data))
     try:
         envelope = _envelope(data)

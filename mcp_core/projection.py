@@ -12,7 +12,7 @@ from __future__ import annotations
 import binascii
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Raw, Struct
 
@@ -109,9 +109,10 @@ def project(value: Any, revision: str) -> Any:
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
-    if not _touched(value, revision):
+    kind = cast("Any", type(value))
+    if not _plan(kind, revision).lossy or not _touched(value, revision):
         return value
-    return _Projector(revision).struct(codec.to_json(value), cast("type[Struct]", type(value)))
+    return _Projector(revision).struct(codec.to_json(value), kind)
 
 
 def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
@@ -129,13 +130,10 @@ class _Plan(Struct):
     dropped: dict[str, Any]
     nested: dict[str, type[Struct] | None]
     ruled: bool
-
-    @property
-    def lossy(self) -> bool:
-        return bool(self.dropped or self.nested or self.ruled)
+    lossy: bool
 
 
-_IDLE: Final = _Plan({}, {}, False)
+_IDLE: Final = _Plan({}, {}, ruled=False, lossy=False)
 
 
 @lru_cache(maxsize=1024)
@@ -157,7 +155,8 @@ def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> _Pl
         inner = [s for s in _structs(hint) if s not in above and _lossy(s, revision, above | {kind})]
         if inner:
             nested[name] = inner[0] if len(_structs(hint)) == 1 else None
-    return _Plan(dropped, nested, _ruled(kind, revision))
+    ruled = _ruled(kind, revision)
+    return _Plan(dropped, nested, ruled, lossy=bool(dropped or nested or ruled))
 
 
 def _lossy(kind: type[Struct], revision: str, above: frozenset[type]) -> bool:

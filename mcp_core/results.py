@@ -268,8 +268,8 @@ def _one_line(raw: Raw) -> Raw:
 
 def asks_for_input(value: Any) -> bool:
     """Whether a result, in whatever form, asks its client for input."""
-    if isinstance(value, t.InputRequiredResult):
-        return True
+    if isinstance(value, t.Result):
+        return isinstance(value, t.InputRequiredResult)
     if isinstance(value, Raw):
         return b'"input_required"' in bytes(value) and _raw_type(value) == "input_required"
     return codec.is_object(value) and value.get("resultType") == "input_required"

@@ -23,10 +23,11 @@ W = TypeVar("W")
 class Incoming(Generic[J]):
     """A request of the peer's that is not answered yet."""
 
-    __slots__ = ("cancelled", "job")
+    __slots__ = ("begun", "cancelled", "job")
 
     def __init__(self) -> None:
         self.job: J | None = None
+        self.begun = False
         self.cancelled = False
 
 

@@ -115,11 +115,14 @@ class _Job:
     def cancel(self) -> None:
         if not self._started:
             self._started = True
-            self.task.add_done_callback(lambda _: self._end())
+            self.task.add_done_callback(lambda _: self._never_started())
         self.task.cancel()
 
-    def _end(self) -> None:
+    def _never_started(self) -> None:
         self._work.close()
+        self._end()
+
+    def _end(self) -> None:
         self._jobs.discard(self)
         if self._done is not None:
             self._done()

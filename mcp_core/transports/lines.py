@@ -128,6 +128,7 @@ class LineChannel:
         self._waiting = 0
         self._unwritten = memoryview(b"")
         self._flush_planned = False
+        self._delivering = False
         self._writing: Pollable | None = None
         self._drain_waiters: list[Waiter] = []
         self._empty_waiter: Waiter | None = None
@@ -190,11 +191,15 @@ class LineChannel:
     def _deliver(self) -> None:
         """Hand out lines while the peer reads what they are answered with."""
         receiver, lines = self._receiver, self._lines
-        if receiver is None or self._stopped:
+        if receiver is None or self._stopped or self._delivering:
             return
-        while self._next < len(lines) and not self._holds_back:
+        self._delivering = True
+        while self._next < len(lines) and not self._holds_back and not self._stopped:
             self._next += 1
             receiver.receive(lines[self._next - 1])
+            if self._out and (self._next == len(lines) or self._holds_back):
+                self._flush()  # what was answered at once
+        self._delivering = False
         if self._next < len(lines):
             self._hold()
             return
@@ -220,15 +225,17 @@ class LineChannel:
         """Whether more waits to be written than should be added to."""
         return self._waiting > HIGH_WATER
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: bytes, *, last: bool = False) -> None:
         """Take one message. Those of one turn of the loop leave in one write."""
         if self._broken:
             return
         self._out.append(message)
         self._waiting += len(message) + 1
-        if not self._flush_planned:
+        if last:
+            self._flush()
+        elif not self._flush_planned and not self._delivering:
             self._flush_planned = True
-            self._backend.call_soon(self._flush)
+            self._backend.call_soon(self._planned_flush)
 
     async def drained(self) -> None:
         """Wait until there is room again, or nobody to write to. Wakes one at a time."""
@@ -247,8 +254,11 @@ class LineChannel:
         if self._drain_waiters and not self.congested:
             self._drain_waiters.pop(0).set(None)
 
-    def _flush(self) -> None:
+    def _planned_flush(self) -> None:
         self._flush_planned = False
+        self._flush()
+
+    def _flush(self) -> None:
         if self._unwritten or not self._out:
             return  # what waits first goes first; `_write` continues with the rest
         self._gather()

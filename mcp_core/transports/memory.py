@@ -34,7 +34,7 @@ class MemoryChannel:
         self._receiver = receiver
         self._plan()
 
-    def send(self, message: bytes) -> None:
+    def send(self, message: bytes, *, last: bool = False) -> None:
         """Hand a message to the other end."""
         other = self._other
         if other is not None and not self._closed and not other._closed:
