@@ -12,7 +12,7 @@ from __future__ import annotations
 import binascii
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Raw, Struct
 
