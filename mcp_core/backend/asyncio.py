@@ -124,8 +124,11 @@ class _Job:
 
     def _end(self) -> None:
         self._jobs.discard(self)
-        if self._done is not None:
-            self._done()
+        # Whoever asked to be told usually holds the job: let go, or each request leaves
+        # a cycle for the garbage collector.
+        done, self._done = self._done, None
+        if done is not None:
+            done()
 
 
 class _Waiter:

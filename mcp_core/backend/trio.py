@@ -107,8 +107,10 @@ class _Job:
                     return
                 await work
         finally:
-            if self._done is not None:
-                self._done()
+            # Whoever asked to be told usually holds the job: leave no cycle behind.
+            done, self._done = self._done, None
+            if done is not None:
+                done()
 
     def cancel(self) -> None:
         self._scope.cancel()
