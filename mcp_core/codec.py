@@ -208,7 +208,7 @@ def compact(raw: Raw | bytes) -> bytes:
     Raises:
         Undecodable: It is no JSON text in UTF-8.
     """
-    data = bytes(raw)
+    data = bytes(raw)  # the same object where it is bytes
     try:
         if not is_utf8(data):
             raise Undecodable("the text is not UTF-8")

@@ -239,8 +239,8 @@ def _check(value: dict[str, Any], kind: type[Struct], row: Method) -> None:
 def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
     """The result with its long strings as ready bytes, the result itself unchanged."""
     raw = result.structured_content
-    if isinstance(raw, Raw):
-        result = msgspec.structs.replace(result, structured_content=_one_line(raw))
+    if isinstance(raw, Raw) and (line := _one_line(raw)) is not raw:
+        result = msgspec.structs.replace(result, structured_content=line)
     content: list[Any] = result.content
     for block in content:
         name = _LONG_FIELDS.get(cast("type[Any]", type(block)))
@@ -260,8 +260,10 @@ def _with_long_text(block: Any) -> Any:
 
 
 def _one_line(raw: Raw) -> Raw:
+    data = bytes(raw)
     try:
-        return Raw(codec.compact(raw))
+        line = codec.compact(data)
+        return raw if line is data else Raw(line)
     except codec.Undecodable as exc:
         raise WrongResult(f"structured_content is no JSON text: {exc}") from None
 

@@ -6,7 +6,7 @@ may be called anything (P-37).
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -49,7 +49,7 @@ class Arguments:
         Raises:
             ValidationError: They do not fit.
         """
-        values = cast("BaseModel", self._validate(arguments)).__dict__
+        values = self._validate(arguments).__dict__
         return {name: values[field] for name, field in self._keywords}
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic import ValidationError
@@ -66,10 +66,11 @@ class FunctionTool:
             keywords = self._arguments.keywords(arguments)
         except ValidationError as exc:
             return self._failed(report(exc))
+        function = self._plan.function
         if self._plan.context is not None:
             keywords[self._plan.context] = ctx
         try:
-            value = await self._run(keywords)
+            value = await (function(**keywords) if self._plan.is_async else self._in_thread(keywords))
         except MCPError:
             raise
         except ToolError as exc:
@@ -85,11 +86,9 @@ class FunctionTool:
         except ValidationError as exc:
             return self._failed(report(exc))
 
-    async def _run(self, keywords: dict[str, Any]) -> Any:
+    def _in_thread(self, keywords: dict[str, Any]) -> Awaitable[Any]:
         function = self._plan.function
-        if self._plan.is_async:
-            return await function(**keywords)
-        return await self._threads.run(lambda: function(**keywords))
+        return self._threads.run(lambda: function(**keywords))
 
     def _failed(self, reason: str) -> t.CallToolResult:
         return _error(f"Error executing tool {self.name}: {reason}")

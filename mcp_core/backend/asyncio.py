@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -24,6 +25,7 @@ class AsyncioBackend:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._jobs: set[_Job] = set()
+        self._new_task = _task_maker(self._loop)
         self.call_soon: Callable[[Callable[[], None]], Any] = self._loop.call_soon
 
     @classmethod
@@ -47,11 +49,7 @@ class AsyncioBackend:
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
         job = _Job(self._jobs, work, done)
         self._jobs.add(job)
-        if _EAGER:
-            eager: Any = asyncio.Task  # its stub for Python 3.11 lacks the argument
-            job.task = eager(job.run(), loop=self._loop, eager_start=True)
-        else:
-            job.task = self._loop.create_task(job.run())
+        job.task = self._new_task(job.run())
         return job
 
     def waiter(self) -> _Waiter:
@@ -86,6 +84,16 @@ class AsyncioBackend:
 
     def watch_writable(self, fd: int, call: Callable[[], None]) -> _Watch:
         return _Watch(self._loop.add_writer, self._loop.remove_writer, fd, call)
+
+
+def _task_maker(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]:
+    """The cheapest way to a task: the loop's own only where somebody has made it another."""
+    if loop.get_task_factory() is not None:
+        return loop.create_task
+    task: Any = asyncio.Task
+    if _EAGER:
+        return partial(task, loop=loop, eager_start=True)
+    return partial(task, loop=loop)
 
 
 class _Job:
