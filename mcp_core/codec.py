@@ -31,6 +31,7 @@ __all__ = [
     "decoder",
     "encode",
     "is_array",
+    "is_compact",
     "is_object",
     "is_utf8",
     "long_text",
@@ -200,6 +201,21 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
 def to_json(value: Any) -> Any:
     """The plain JSON value (dicts, lists, scalars) that `value` is encoded to."""
     return _generic.decode(encode(value))
+
+
+def is_compact(data: bytes) -> bool:
+    """Whether this is plain JSON text on one line: the quick look before `compact`.
+
+    Raises:
+        Undecodable: It is no JSON text.
+    """
+    if not data.isascii() or b"\n" in data or b"\r" in data:
+        return False
+    try:
+        _skip.decode(data)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise Undecodable(str(exc)) from None
+    return True
 
 
 def compact(raw: Raw | bytes) -> bytes:

@@ -262,8 +262,10 @@ def _with_long_text(block: Any) -> Any:
 def _one_line(raw: Raw) -> Raw:
     data = bytes(raw)
     try:
+        if codec.is_compact(data):
+            return raw
         line = codec.compact(data)
-        return raw if line is data else Raw(line)
+        return Raw(line)
     except codec.Undecodable as exc:
         raise WrongResult(f"structured_content is no JSON text: {exc}") from None
 
