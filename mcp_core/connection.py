@@ -141,6 +141,7 @@ class Connection:
         self._notices: deque[Coroutine[Any, Any, None]] = deque()
         self._on_end: dict[object, Callable[[], None]] = {}
         self._has_ended = False
+        self._hurried = False
         self._idle: Waiter | None = None
         self.server = server
         self.lifespan_context = lifespan_context
@@ -384,12 +385,18 @@ class Connection:
         for call in list(self._on_end.values()):
             call()
 
+    def hurry(self) -> None:
+        """Wait for nothing more: `drain` returns at once, now or when it is called."""
+        self._hurried = True
+        if self._idle is not None:
+            self._idle.set(None)
+
     async def drain(self, seconds: float) -> bool:
         """Wait until every accepted request is answered; whether that was so in time.
 
         What is still running then is cancelled, and goes unanswered.
         """
-        if self._session.incoming:
+        if self._session.incoming and not self._hurried:
             self._idle = idle = self._backend.waiter()
             timer = self._backend.call_later(seconds, lambda: idle.set(None))
             try:

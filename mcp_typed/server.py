@@ -26,7 +26,8 @@ class MCPServer:
 
     `server` is the core server beneath, with all that it can do: further handlers,
     middleware, observers. `lifespan` is a function of that server. `threads` is how many
-    plain functions may run at a time.
+    plain functions may run at a time. With `mask_errors=False` the model reads the text of
+    any exception; by default it gets an id under which the log has it.
     """
 
     def __init__(  # noqa: PLR0913 - all but the name are keywords
@@ -41,9 +42,11 @@ class MCPServer:
         icons: list[t.Icon] | None = None,
         lifespan: Callable[[Server[Any]], Any] | None = None,
         threads: int = 40,
+        mask_errors: bool = True,
     ) -> None:
         self._tools: dict[str, FunctionTool] = {}
         self._threads = WorkerThreads(threads)
+        self._mask_errors = mask_errors
         self._list: t.Prepared[t.ListToolsResult] | None = None
         self.server: Server[Any] = Server(
             name,
@@ -98,7 +101,7 @@ class MCPServer:
 
     def add_tool(self, function: Callable[..., Any], *, name: str | None = None, **options: Any) -> None:
         """Make a function a tool; options and exceptions are those of `tool`."""
-        tool = FunctionTool(function, self._threads, name=name, **options)
+        tool = FunctionTool(function, self._threads, name=name, mask_errors=self._mask_errors, **options)
         if tool.name in self._tools:
             raise ValueError(f"there is a tool {tool.name!r} already")
         self._tools[tool.name] = tool

@@ -28,34 +28,35 @@ _journal = Journal(__name__)
 
 
 class FunctionTool:
-    """One tool. A plain function runs in a worker thread, an `async def` on the loop."""
+    """One tool. A plain function runs in a worker thread, an `async def` on the loop.
+
+    `listed` are further fields of `Tool`: title, annotations, icons.
+    """
 
     def __init__(
         self,
         function: Callable[..., Any],
         threads: WorkerThreads,
         *,
+        mask_errors: bool = True,
         name: str | None = None,
-        title: str | None = None,
         description: str | None = None,
-        annotations: t.ToolAnnotations | None = None,
-        icons: list[t.Icon] | None = None,
         meta: dict[str, Any] | None = None,
+        **listed: Any,
     ) -> None:
         self.name = name or function.__name__
         self._plan = inspect_tool(function, self.name)
         self._threads = threads
+        self._mask_errors = mask_errors
         self._arguments = Arguments(self._plan)
         self._returns = Returns(self._plan)
         self.listed = t.Tool(
             name=self.name,
-            title=title,
             description=description or inspect.getdoc(function),
             input_schema=self._arguments.schema,
             output_schema=self._returns.schema,
-            annotations=annotations,
-            icons=icons,
             _meta=meta,
+            **listed,
         )
 
     async def call(self, ctx: RequestContext[Any], arguments: bytes) -> t.CallToolResult:
@@ -97,6 +98,8 @@ class FunctionTool:
         """A failure whose text is nobody's business but the author's (P-04)."""
         error_id = secrets.token_hex(4)
         _journal.error("tool %s raised %s (error id %s)", self.name, type(exc).__name__, error_id, exc=exc)
+        if not self._mask_errors:
+            return self._failed(str(exc))
         return _error(f"Error executing tool {self.name} (error id {error_id})")
 
 

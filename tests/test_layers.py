@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from mcp_core.testing import modern_meta
+
 ROOT = Path(__file__).parent.parent
 
 CORE = (
@@ -160,6 +162,23 @@ def test_the_typed_layer_adds_pydantic_only() -> None:
     assert {name for name in added - pydantics if not name.startswith("_")} == {"mcp_core", "mcp_typed"}
     assert every.isdisjoint({"click", "asyncio", "trio", "mcp_core.client"})
     assert count - _bare_modules() <= 260
+
+
+def test_a_stdio_server_loads_only_what_it_uses() -> None:
+    # anyio's own event loop support takes as long to load as the whole core.
+    code = (
+        "import sys, mcp_core\n"
+        "from mcp_core.types import EmptyResult\n"
+        "heavy = ('anyio._backends', 'mcp_core.client', 'mcp_core.lifespan', 'pydantic', 'trio', 'multiprocessing')\n"
+        "server = mcp_core.Server('lean')\n"
+        "server.add_request_handler('loaded', dict, lambda ctx, p: {'n': [m for m in sys.modules if m in heavy]})\n"
+        "server.run()\n"
+    )
+    request = {"jsonrpc": "2.0", "id": 1, "method": "loaded", "params": {"_meta": modern_meta()}}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=json.dumps(request), capture_output=True, text=True, cwd=ROOT
+    )
+    assert json.loads(done.stdout)["result"]["n"] == []
 
 
 def test_importing_writes_nothing_and_configures_no_logging() -> None:

@@ -10,8 +10,6 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
-import anyio
-
 __all__ = ["AsyncioBackend"]
 
 # Python 3.12 can run a task's first step at once: a handler that never waits costs
@@ -36,8 +34,11 @@ class AsyncioBackend:
         try:
             yield backend
         finally:
-            with anyio.CancelScope(shield=True):
-                await backend._end_jobs()
+            if backend._jobs:
+                import anyio  # its asyncio side takes a while to load, and most ends need it not
+
+                with anyio.CancelScope(shield=True):
+                    await backend._end_jobs()
 
     async def _end_jobs(self) -> None:
         while self._jobs:

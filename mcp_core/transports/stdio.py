@@ -16,8 +16,6 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import anyio
-
 from mcp_core.backend import Backend, open_backend
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 
@@ -41,14 +39,16 @@ async def serve_stdio(
         async with server.running() as state, open_backend() as backend:
             channel = LineChannel(backend, read_fd, write_fd, max_message=max_message_size, back_pressure=True)
             try:
-                with (
-                    anyio.CancelScope() as serving,
-                    _stopped_by_signals(backend, serving.cancel),
-                    server.connect(backend, channel, state) as connection,
-                ):
-                    await channel.run(connection)
-                    await connection.drain(drain_timeout)
-                    await channel.flush(WRITE_TIMEOUT)
+                with server.connect(backend, channel, state) as connection:
+
+                    def stop() -> None:
+                        channel.release()
+                        connection.hurry()
+
+                    with _stopped_by_signals(backend, stop):
+                        await channel.run(connection)
+                        await connection.drain(drain_timeout)
+                        await channel.flush(WRITE_TIMEOUT)
             finally:
                 channel.release()
 
