@@ -111,9 +111,12 @@ class _Coded(MCPError):
     """A subclass that fixes the code; the message stays free."""
 
     CODE: ClassVar[int]
+    ALSO: ClassVar[tuple[int, ...]] = ()
+    """Further codes by which a peer may mean the same."""
 
     def __init_subclass__(cls) -> None:
-        MCPError._by_code.setdefault(cls.CODE, cls)
+        for code in (cls.CODE, *cls.ALSO):
+            MCPError._by_code.setdefault(code, cls)
 
     def __init__(self, message: str, data: Any = None) -> None:
         super().__init__(self.CODE, message, data)
@@ -149,6 +152,8 @@ class ResourceNotFound(InvalidParams):
     Goes out as -32602 in 2026-07-28 and as -32002 to every earlier revision.
     Spec: server/resources, "Error Handling".
     """
+
+    ALSO = (RESOURCE_NOT_FOUND,)
 
     def __init__(self, uri: str, message: str | None = None) -> None:
         super().__init__(message or f"Unknown resource: {uri}", {"uri": uri})

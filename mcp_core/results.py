@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 from mcp_core import codec, projection
 from mcp_core import types as t
 from mcp_core.errors import MissingClientCapability
+from mcp_core.journal import Journal
 from mcp_core.methods import Method
 from mcp_core.revisions import is_modern
 
@@ -28,6 +29,7 @@ _DEFAULT_TYPE: Final = t.Result.__struct_defaults__[1]
 _DEFAULT_TTL: Final = 0
 _DEFAULT_SCOPE: Final = "private"
 
+_journal = Journal(__name__)
 _members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
 
 
@@ -85,6 +87,8 @@ class ResultEncoder:
             raise WrongResult(f"a handler of {row.name} returned {type(value).__name__}; expected {_expected(row)}")
         if isinstance(value, t.CallToolResult):
             value = _with_long_texts(value)
+        elif isinstance(value, t.ListToolsResult):
+            value = _with_sound_tools(value)
         modern = is_modern(revision)
         if not modern and isinstance(value, t.Result) and value.result_type != "complete":
             raise _untold(row, value.result_type, revision)
@@ -234,6 +238,19 @@ def _check(value: dict[str, Any], kind: type[Struct], row: Method) -> None:
         # Left in, it would be sent under a name that no client reads (S-094).
         if name != wire and name in value:
             raise WrongResult(f"a handler of {row.name} returned a dict with {name!r}; on the wire it is {wire!r}")
+
+
+def _with_sound_tools(result: t.ListToolsResult) -> t.ListToolsResult:
+    """The list without tools that clients refuse: with one of them they refuse the whole.
+
+    An input schema whose root is no object is left out with a log record (R-TOOL-04).
+    """
+    broken = [tool for tool in result.tools if tool.input_schema.get("type") != "object"]
+    if not broken:
+        return result
+    for tool in broken:
+        _journal.error('tool %r is not listed: its input_schema needs "type": "object" at its root', tool.name)
+    return msgspec.structs.replace(result, tools=[tool for tool in result.tools if tool not in broken])
 
 
 def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:

@@ -482,6 +482,7 @@ class Client:
             yield subscription
         finally:
             job.cancel()
+            subscription.close()
 
     async def _listen(self, asked: t.SubscriptionFilter, subscription: Subscription) -> None:
         ids: list[RequestId] = []

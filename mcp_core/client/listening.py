@@ -5,8 +5,7 @@ Spec: basic/patterns/subscriptions.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Final
+from typing import Final, Self
 
 import anyio
 
@@ -49,9 +48,15 @@ class Subscription:
             self.honoured = codec.convert(params.get("notifications"), t.SubscriptionFilter)
             self._acknowledged.set()
         elif method == "notifications/resources/updated":
-            self._send.send_nowait(ResourceUpdated(str(params.get("uri"))))
+            self._add(ResourceUpdated(str(params.get("uri"))))
         elif method in _PLAIN:
-            self._send.send_nowait(_PLAIN[method])
+            self._add(_PLAIN[method])
+
+    def _add(self, event: Event) -> None:
+        try:
+            self._send.send_nowait(event)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
+            return  # nobody listens any more
 
     def end(self, error: Exception | None = None) -> None:
         """The server ended it, or refused it."""
@@ -59,15 +64,24 @@ class Subscription:
         self._acknowledged.set()
         self._send.close()
 
+    def close(self) -> None:
+        """Let go of what was not iterated over."""
+        self._send.close()
+        self._events.close()
+
     async def opened(self) -> None:
         """Wait for the acknowledgement. Raises what the server refused with."""
         await self._acknowledged.wait()
         if self._error is not None:
             raise self._error
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        with self._events:
-            async for event in self._events:
-                yield event
-        if self._error is not None:
-            raise self._error
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return await self._events.receive()
+        except anyio.EndOfStream:
+            if self._error is not None:
+                raise self._error from None
+            raise StopAsyncIteration from None
