@@ -30,8 +30,8 @@ __all__ = [
     "decode_any",
     "decoder",
     "encode",
+    "field_defaults",
     "is_array",
-    "is_compact",
     "is_object",
     "is_utf8",
     "long_text",
@@ -142,14 +142,7 @@ class Decoder(Generic[T]):
         mended = _replace_lone_surrogates(data)
         if mended == data:
             raise Undecodable(str(fault)) from None
-        try:
-            return cast("T", self._decode(mended))
-        except msgspec.ValidationError as exc:
-            raise Misfit(str(exc)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-            raise Undecodable(str(exc)) from None
-        except RecursionError:
-            raise Misfit("nested too deeply") from None
+        return self(mended)  # has none left, so a further fault is another
 
 
 @lru_cache(maxsize=512)
@@ -177,6 +170,13 @@ def convert(value: Any, kind: type[T]) -> T:
         raise Misfit("nested too deeply") from None
 
 
+@lru_cache(maxsize=512)
+def field_defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
+    """The default objects of a Struct's fields; while a field holds its own it is left out."""
+    names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+    return dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+
+
 def is_utf8(data: bytes) -> bool:
     """Whether the whole text is UTF-8: decoding alone does not look at what it skips."""
     if data.isascii():
@@ -201,21 +201,6 @@ def is_array(value: object) -> TypeGuard[list[Any]]:
 def to_json(value: Any) -> Any:
     """The plain JSON value (dicts, lists, scalars) that `value` is encoded to."""
     return _generic.decode(encode(value))
-
-
-def is_compact(data: bytes) -> bool:
-    """Whether this is plain JSON text on one line: the quick look before `compact`.
-
-    Raises:
-        Undecodable: It is no JSON text.
-    """
-    if not data.isascii() or b"\n" in data or b"\r" in data:
-        return False
-    try:
-        _skip.decode(data)
-    except (msgspec.DecodeError, RecursionError) as exc:
-        raise Undecodable(str(exc)) from None
-    return True
 
 
 def compact(raw: Raw | bytes) -> bytes:
@@ -270,11 +255,7 @@ def scrub(value: Any) -> Any:
 def _wire_items(struct: msgspec.Struct) -> list[tuple[str, Any]]:
     names = zip(struct.__struct_fields__, struct.__struct_encode_fields__, strict=True)
     config = struct.__struct_config__
-    defaults = dict(
-        zip(struct.__struct_fields__[-len(struct.__struct_defaults__) :], struct.__struct_defaults__, strict=True)
-        if struct.__struct_defaults__
-        else ()
-    )
+    defaults = field_defaults(type(struct))
     items: list[tuple[str, Any]] = [(config.tag_field, config.tag)] if config.tag_field else []
     for name, wire_name in names:
         value = getattr(struct, name)

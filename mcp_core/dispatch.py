@@ -109,9 +109,7 @@ class Dispatcher:
     def _context(self, request: Request, handler: Handler, params: Any, peer: Peer) -> RequestContext[Any]:
         meta = handler.meta_of(params, request.params)
         revision = self._revision(request.method, meta, peer)
-        row = handler.row
-        if row is not None and revision not in row.revisions:
-            raise _unknown(request.method)
+        _check_revision(request.method, revision)
         return RequestContext(peer, request.id, request.method, request.params, revision, meta)
 
     def _revision(self, method: str, meta: dict[str, Any] | None, peer: Peer) -> str:
@@ -173,9 +171,7 @@ class Dispatcher:
             # and a method that its revision does not have the second.
             try:
                 revision = self._revision(request.method, read_meta(request.params), peer)
-                row = METHODS.get(request.method)
-                if row is not None and revision not in row.revisions:
-                    raise _unknown(request.method)
+                _check_revision(request.method, revision)
             except MCPError as earlier:
                 exc = earlier
             except (codec.Misfit, codec.Undecodable):
@@ -238,22 +234,19 @@ class Dispatcher:
         return call(ctx)
 
     async def _call(self, ctx: RequestContext[Any], handler: Handler | None) -> Any:
-        if handler is None or (handler.row is not None and ctx.protocol_version not in handler.row.revisions):
+        if handler is None:
             raise _unknown(ctx.method)
+        _check_revision(ctx.method, ctx.protocol_version)
         try:
             params = handler.decode(ctx.raw_params)
         except (codec.Misfit, codec.Undecodable) as exc:
             raise _as_error(exc) from None
-        value = handler.call(ctx, params)
-        return await _settled(value)
+        return await _settled(handler.call(ctx, params))
 
     # --- notifications ---------------------------------------------------------------------
 
     def notify(self, notification: Notification, peer: Peer) -> Coroutine[Any, Any, None] | None:
         """Take a notification to its handler, if it has one. Never raises."""
-        handshake = peer.handshake
-        if handshake is not None and notification.method == "notifications/initialized":
-            handshake.initialized = True
         handler = self._notifications.get(notification.method)
         if handler is None and not self._middleware:
             return None
@@ -263,6 +256,7 @@ class Dispatcher:
         except (codec.Misfit, codec.Undecodable) as exc:
             _journal.warning("a notification %s was dropped: %s", notification.method, exc)
             return None
+        handshake = peer.handshake
         revision = handshake.revision if handshake else LATEST_REVISION
         ctx: RequestContext[Any] = RequestContext(peer, None, notification.method, notification.params, revision, meta)
         return self._notified(ctx, handler, params)
@@ -326,6 +320,13 @@ def _around(middleware: Middleware, call_next: CallNext) -> CallNext:
 
 def _unknown(method: str) -> MethodNotFound:
     return MethodNotFound("Method not found", method)
+
+
+def _check_revision(method: str, revision: str) -> None:
+    """Raise `MethodNotFound` for a method of MCP's that this revision does not have."""
+    row = METHODS.get(method)
+    if row is not None and revision not in row.revisions:
+        raise _unknown(method)
 
 
 def _as_error(exc: Exception) -> MCPError:

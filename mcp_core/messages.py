@@ -138,11 +138,7 @@ def _answer(envelope: _Envelope) -> Frame:
         fault = InvalidRequest("a message needs a method, a result or an error")
         return Malformed(fault, readable, answerable=result is UNSET)
     if error is not UNSET:
-        try:
-            known = _error_object(error)
-        except (codec.Undecodable, codec.Misfit) as exc:
-            return Malformed(InvalidRequest(f"malformed error object: {exc}"), readable, answerable=False)
-        return ErrorResponse(readable, MCPError.of(known.code, known.message, known.data))
+        return _refused(readable, error)
     if readable is None:
         return Malformed(InvalidRequest("a response needs the id of its request"), answerable=False)
     return Response(readable, cast("Raw", result))
@@ -161,7 +157,7 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
     except codec.Misfit:
         return Malformed(InvalidRequest("a message must be a JSON object"))
     if "error" in members and "method" not in members and bytes(members.get("id", b"null")) == b"null":
-        return _idless_error(members)
+        return _refused(None, members["error"])  # JSON-RPC's form of an error without id (D-02)
     raw_id = members.get("id")
     request_id = None if raw_id is None else codec.read_id(raw_id)
     if bytes(members.get("jsonrpc", b"")) != b'"2.0"':
@@ -174,13 +170,12 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
     return Malformed(InvalidRequest(reason), request_id, answerable=not is_answer)
 
 
-def _idless_error(members: dict[str, Raw]) -> Malformed | ErrorResponse:
-    """An error with `id: null`: the JSON-RPC form of one without id (D-02)."""
+def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorResponse:
     try:
-        known = _error_object(members["error"])
+        known = _error_object(error)
     except (codec.Undecodable, codec.Misfit) as exc:
-        return Malformed(InvalidRequest(f"malformed error object: {exc}"), answerable=False)
-    return ErrorResponse(None, MCPError.of(known.code, known.message, known.data))
+        return Malformed(InvalidRequest(f"malformed error object: {exc}"), request_id, answerable=False)
+    return ErrorResponse(request_id, MCPError.of(known.code, known.message, known.data))
 
 
 def is_batch(data: bytes) -> bool:

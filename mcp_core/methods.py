@@ -21,7 +21,7 @@ from mcp_core.revisions import (
     V2025_11_25,
 )
 
-__all__ = ["METHODS", "Direction", "Method", "client_methods", "hooks"]
+__all__ = ["METHODS", "Direction", "Method", "hooks"]
 
 Direction = Literal["to_server", "to_client", "both"]
 
@@ -207,8 +207,3 @@ METHODS: Final[dict[str, Method]] = {row.name: row for row in _ROWS}
 def hooks() -> dict[str, Method]:
     """The rows by the `Server` keyword that serves them."""
     return {row.hook: row for row in _ROWS if row.hook is not None}
-
-
-def client_methods() -> tuple[str, ...]:
-    """The requests that a server may make of its client."""
-    return tuple(row.name for row in _ROWS if row.direction == "to_client" and not row.is_notification)

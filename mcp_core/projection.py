@@ -128,12 +128,12 @@ class _Plan(Struct):
     """
 
     dropped: dict[str, Any]
-    nested: dict[str, type[Struct] | None]
+    nested: tuple[str, ...]
     ruled: bool
     lossy: bool
 
 
-_IDLE: Final = _Plan({}, {}, ruled=False, lossy=False)
+_IDLE: Final = _Plan({}, (), ruled=False, lossy=False)
 
 
 @lru_cache(maxsize=1024)
@@ -145,22 +145,17 @@ def _plan(kind: type[Any], revision: str) -> _Plan:
 
 def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> _Plan:
     dropped: dict[str, Any] = {}
-    nested: dict[str, type[Struct] | None] = {}
-    names = kind.__struct_fields__
-    defaults = dict(zip(names[len(names) - len(kind.__struct_defaults__) :], kind.__struct_defaults__, strict=True))
+    nested: list[str] = []
+    defaults = codec.field_defaults(kind)
     for name, hint in _hints(kind).items():
         if not knows(kind, name, revision):
             dropped[name] = defaults.get(name)
             continue
-        inner = [s for s in _structs(hint) if s not in above and _lossy(s, revision, above | {kind})]
-        if inner:
-            nested[name] = inner[0] if len(_structs(hint)) == 1 else None
+        below = [s for s in _structs(hint) if s not in above]
+        if any(_make_plan(s, revision, above | {kind}).lossy for s in below):
+            nested.append(name)
     ruled = _ruled(kind, revision)
-    return _Plan(dropped, nested, ruled, lossy=bool(dropped or nested or ruled))
-
-
-def _lossy(kind: type[Struct], revision: str, above: frozenset[type]) -> bool:
-    return _make_plan(kind, revision, above).lossy
+    return _Plan(dropped, tuple(nested), ruled, lossy=bool(dropped or nested or ruled))
 
 
 def _ruled(kind: type[Struct], revision: str) -> bool:

@@ -25,7 +25,7 @@ __all__ = ["SERVER_INFO", "ResultEncoder", "WrongResult"]
 
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
-_DEFAULT_TYPE: Final = t.Result.__struct_defaults__[1]
+_DEFAULT_TYPE: Final = codec.field_defaults(t.Result)["result_type"]
 _DEFAULT_TTL: Final = 0
 _DEFAULT_SCOPE: Final = "private"
 
@@ -114,7 +114,7 @@ class ResultEncoder:
 
     def _assembled_tail(self, value: t.Result, plain: bool) -> bytes:
         parts: list[bytes] = []
-        if value.result_type is _type_default(type(value)):
+        if value.result_type is codec.field_defaults(type(value))["result_type"]:
             parts.append(b',"resultType":' + codec.encode(value.result_type))
         if isinstance(value, t.CacheableResult):
             if value.ttl_ms is _DEFAULT_TTL:
@@ -182,14 +182,6 @@ class ResultEncoder:
 def _joined(body: bytes, tail: bytes) -> tuple[bytes, bytes]:
     # An empty object has no member for the tail's comma to follow.
     return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
-
-
-def _type_default(kind: type[t.Result]) -> str:
-    return cast("str", kind.__struct_defaults__[kind.__struct_fields__.index("result_type") - _required(kind)])
-
-
-def _required(kind: type[Struct]) -> int:
-    return len(kind.__struct_fields__) - len(kind.__struct_defaults__)
 
 
 def _untold(row: Method | None, result_type: Any, revision: str) -> WrongResult:
@@ -279,12 +271,10 @@ def _with_long_text(block: Any) -> Any:
 def _one_line(raw: Raw) -> Raw:
     data = bytes(raw)
     try:
-        if codec.is_compact(data):
-            return raw
         line = codec.compact(data)
-        return Raw(line)
     except codec.Undecodable as exc:
         raise WrongResult(f"structured_content is no JSON text: {exc}") from None
+    return raw if line is data else Raw(line)
 
 
 def asks_for_input(value: Any) -> bool:

@@ -34,13 +34,12 @@ class Incoming(Generic[J]):
 class Handshake:
     """What `initialize` settled between the two sides."""
 
-    __slots__ = ("capabilities", "client_info", "initialized", "log_level", "revision", "subscriptions")
+    __slots__ = ("capabilities", "client_info", "log_level", "revision", "subscriptions")
 
     def __init__(self, revision: str, capabilities: t.ClientCapabilities, client_info: t.Implementation) -> None:
         self.revision = revision
         self.capabilities = capabilities
         self.client_info = client_info
-        self.initialized = False
         self.log_level: t.LoggingLevel | None = None
         self.subscriptions: set[str] = set()
 
@@ -114,18 +113,6 @@ class Session(Generic[J, W]):
     def resolve(self, request_id: RequestId | None) -> W | None:
         """Who waits for this answer; `None` if nobody does (any more)."""
         return None if request_id is None else self.outgoing.pop(request_id, None)
-
-    # --- the handshake -------------------------------------------------------------------
-
-    def require_handshake(self, method: str) -> Handshake:
-        """The handshake, without which only `ping` and `initialize` are answered.
-
-        Raises:
-            InvalidParams: There was none, and the request carries no envelope either.
-        """
-        if self.handshake is None:
-            raise unopened(method)
-        return self.handshake
 
 
 def unopened(method: str) -> InvalidParams:

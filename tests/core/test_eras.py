@@ -30,8 +30,6 @@ from mcp_core.types import (
 )
 from tests.core.peers import answers, code_of, echo_now, echo_server, legacy, modern, notification, only_answer
 
-pytestmark = pytest.mark.anyio
-
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 MODERN = "2026-07-28"
 VERSION = "io.modelcontextprotocol/protocolVersion"

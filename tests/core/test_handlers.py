@@ -36,8 +36,6 @@ from mcp_core.types import (
 )
 from tests.core.peers import answers, code_of, echo, echo_now, echo_server, legacy, line, modern, notification
 
-pytestmark = pytest.mark.anyio
-
 CallNext = Callable[[RequestContext[Any]], Awaitable[Any]]
 CALL = {"name": "x"}
 

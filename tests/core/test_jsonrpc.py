@@ -20,8 +20,6 @@ from mcp_core.transports.memory import memory_pair
 from mcp_core.types import CallToolRequestParams, CallToolResult, TextContent
 from tests.core.peers import answers, code_of, echo, echo_server, legacy, line, modern, notification, only_answer
 
-pytestmark = pytest.mark.anyio
-
 IDS = [0, 1, "1", "", -3, 2**70, -(2**70), 2**63, "é", "\u2028", 'quote"back\\slash', "x" * 1000]
 META = json.dumps(modern_meta()).encode()
 

@@ -28,8 +28,6 @@ from mcp_core.types import (
 )
 from tests.core.peers import answers, code_of, echo_now, legacy, modern, notification
 
-pytestmark = pytest.mark.anyio
-
 HANDSHAKE = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"]
 LOG_LEVEL = "io.modelcontextprotocol/logLevel"
 SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId"

@@ -27,8 +27,6 @@ from mcp_core.transports.memory import memory_pair
 from mcp_core.types import TextContent
 from tests.core.peers import code_of, legacy, line, modern
 
-pytestmark = pytest.mark.anyio
-
 ROOT = Path(__file__).parents[2]
 LOOPS = ["asyncio", "trio", "uvloop"]
 
