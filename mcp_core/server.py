@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, T
 from msgspec import Raw
 
 from mcp_core import types as t
+from mcp_core.announcer import Announcer
 from mcp_core.connection import Connection
 from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
@@ -145,6 +146,7 @@ class Server(Generic[L]):
         self._results = ResultEncoder(self.info, stamped=send_server_info)
         self._compiled: tuple[int, list[Middleware], Dispatcher] | None = None
         self._bus = InProcessBus() if subscriptions is True else (subscriptions or None)
+        self._announcer = None if self._bus is None else Announcer(self._bus)
         self._listen: Listen | None = None
         self._held = False
         self._register_builtins()
@@ -265,6 +267,14 @@ class Server(Generic[L]):
             raise LocalProtocolError("this server tells of no changes; make it with subscriptions=True")
         await self._bus.publish(event)
 
+    def announce(self, event: Event) -> None:
+        """Announce a change from anywhere, a worker thread for one, without waiting.
+
+        Does nothing while no client is connected, and on a server without `subscriptions`.
+        """
+        if self._announcer is not None:
+            self._announcer.announce(event)
+
     def end_subscriptions(self) -> None:
         """End every `subscriptions/listen` with its result; clients may ask anew."""
         if self._listen is not None:
@@ -316,12 +326,16 @@ class Server(Generic[L]):
         connection = Connection(
             _Current(self), backend, channel, server=self, lifespan_context=state, observers=self.observers
         )
-        undo = None if self._bus is None else self._bus.subscribe(lambda event: self._forward(connection, event))
+        if self._bus is None or self._announcer is None:
+            yield connection
+            return
+        forget = self._bus.subscribe(lambda event: self._forward(connection, event))
+        detach = self._announcer.attach(backend)
         try:
             yield connection
         finally:
-            if undo is not None:
-                undo()
+            detach()
+            forget()
 
     async def handle(
         self,
