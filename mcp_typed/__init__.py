@@ -10,10 +10,32 @@ try:
 except ImportError as exc:  # pragma: no cover - shown by a test in an environment without it
     raise ImportError('mcp_typed needs pydantic; install it with: pip install "mcpcore[typed]"') from exc
 
+from mcp_typed.asking import Elicit, ListRoots, Resolve, Sample
+from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
-from mcp_typed.errors import ToolError
+from mcp_typed.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, ElicitationResult
+from mcp_typed.errors import InvalidSignature, ToolError
+from mcp_typed.media import Audio, Image
+from mcp_typed.results import Result
 from mcp_typed.server import MCPServer
 
-__all__ = ["Context", "MCPServer", "ToolError"]
+__all__ = [
+    "AcceptedElicitation",
+    "Audio",
+    "CancelledElicitation",
+    "Cancellation",
+    "Context",
+    "DeclinedElicitation",
+    "Elicit",
+    "ElicitationResult",
+    "Image",
+    "InvalidSignature",
+    "ListRoots",
+    "MCPServer",
+    "Resolve",
+    "Result",
+    "Sample",
+    "ToolError",
+]
 
 del _pydantic

@@ -1,59 +1,231 @@
-"""Arguments: their schema, and the way from the bytes of a call to keywords.
+"""Arguments: their schema, and the way from the bytes of a call to the call's arguments.
 
-One pydantic model per tool, its fields under names of its own, so that a parameter
-may be called anything (P-37).
+One pydantic model per function, its fields under names of its own, so that a parameter
+may be called anything (P-37). Strings that hold JSON: P-15. Unknown arguments: P-16.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import difflib
+from types import NoneType
+from typing import Annotated, Any, Literal, Optional, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
+from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 
+from mcp_core import codec
+from mcp_core.errors import InvalidParams, ParseError
+from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_typed.errors import InvalidSignature
-from mcp_typed.signature import MISSING, Plan
+from mcp_typed.foreign import adapted
+from mcp_typed.plain import find_non_finite, refuse, to_builtins
+from mcp_typed.schema import admits_string, fits, inlined, json_schema, rewritten
+from mcp_typed.signature import MISSING, Parameter, Plan
 
-__all__ = ["Arguments", "report"]
+__all__ = ["Arguments"]
+
+Unknown = Literal["ignore", "reject"]
 
 
 class Arguments:
-    """The arguments of one tool."""
+    """The arguments of one function. `described` are descriptions by parameter name."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(
+        self, plan: Plan, described: dict[str, str], *, unknown: Unknown = "ignore", inline_refs: bool = False
+    ) -> None:
+        title = f"{plan.title}Arguments"
         fields: dict[str, Any] = {}
         self._keywords: list[tuple[str, str]] = []
         for index, parameter in enumerate(plan.parameters):
             field = f"p{index}"
-            annotation = Any if parameter.annotation is MISSING else parameter.annotation
-            default: Any = ... if parameter.default is MISSING else parameter.default
-            if isinstance(default, FieldInfo):
-                raise InvalidSignature(
-                    f"tool {plan.name!r}: parameter {parameter.name!r}: put Field(...) into Annotated[...]"
-                )
-            fields[field] = (annotation, Field(default, alias=parameter.name))
+            fields[field] = _field(parameter, described.get(parameter.name))
             self._keywords.append((parameter.name, field))
         try:
-            self._model: type[BaseModel] = create_model(
-                f"{plan.name}Arguments", __config__=ConfigDict(arbitrary_types_allowed=False), **fields
+            model: type[BaseModel] = create_model(
+                title, __config__=ConfigDict(title=title, extra="forbid" if unknown == "reject" else None), **fields
             )
-            self.schema: dict[str, Any] = self._model.model_json_schema(by_alias=True)
+            core = model.__pydantic_core_schema__
+            schema = json_schema(core, "validation")
         except Exception as exc:
-            raise InvalidSignature(f"tool {plan.name!r}: its parameters have no JSON schema: {exc}") from exc
-        self.schema.setdefault("properties", {})
-        self._validate = self._model.__pydantic_validator__.validate_json
+            raise InvalidSignature(_reason(plan, fields, exc)) from exc
+        self._validate = SchemaValidator(rewritten(core), _use_prebuilt=False).validate_json
+        schema.setdefault("properties", {})
+        _check_names(plan, schema)
+        self.names: list[str] = list(schema["properties"])
+        self._title = title
+        definitions: dict[str, Any] = schema.get("$defs", {})
+        self._no_strings = {
+            name for name, shown in schema["properties"].items() if not admits_string(shown, definitions)
+        }
+        self._publish_defaults(plan, schema)
+        _check_headers(plan, schema)
+        self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
 
-    def keywords(self, arguments: bytes) -> dict[str, Any]:
-        """The keywords of a call.
+    def read(self, arguments: bytes) -> dict[str, Any]:
+        """The arguments of a call by parameter name.
 
         Raises:
             ValidationError: They do not fit.
+            ParseError: They are no text in UTF-8.
+            InvalidParams: They are nested too deep.
         """
-        values = self._validate(arguments).__dict__
+        try:
+            values = self._validate(arguments).__dict__
+        except ValidationError as exc:
+            values = self._second_look(arguments, exc).__dict__
         return {name: values[field] for name, field in self._keywords}
 
+    def _second_look(self, arguments: bytes, first: ValidationError) -> Any:
+        """The arguments after all, where only their writing was unusual."""
+        if _is_unreadable(first):
+            try:
+                return self._validate(_mended(arguments))
+            except ValidationError as exc:
+                if _is_unreadable(exc):
+                    raise InvalidParams("the arguments are nested too deeply") from None
+                raise self._explained(exc) from None
+        try:
+            given: Any = codec.decode_any(arguments)
+        except (codec.Misfit, codec.Undecodable):  # a number out of range, of which the report tells
+            raise self._explained(first) from None
+        mended = {name: _parsed(value) if name in self._no_strings else value for name, value in given.items()}
+        if mended != given:
+            try:
+                return self._validate(codec.encode(mended))
+            except ValidationError:
+                pass
+        raise self._explained(first) from None
 
-def report(error: ValidationError) -> str:
-    """pydantic's own report, without the lines that lead to its documentation (P-02)."""
-    lines = str(error).splitlines()
-    return "\n".join(line for line in lines if not line.startswith("    For further information visit"))
+    def _explained(self, error: ValidationError) -> ValidationError:
+        """The error, with what a misspelt argument was probably meant to be."""
+        found = error.errors(include_url=False)
+        if not any(fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1 for fault in found):
+            return error
+        lines: list[InitErrorDetails] = []
+        for fault in found:
+            kind: Any = fault["type"]
+            if kind == "extra_forbidden" and len(fault["loc"]) == 1:
+                kind = PydanticCustomError("extra_forbidden", "{text}", {"text": self._unknown(str(fault["loc"][0]))})
+            elif "ctx" not in fault or kind in ("value_error", "assertion_error"):
+                kind = PydanticCustomError(kind, "{text}", {"text": fault["msg"]})
+            lines.append({"type": kind, "loc": fault["loc"], "input": fault["input"], "ctx": fault.get("ctx", {})})
+        return ValidationError.from_exception_data(self._title, lines)
+
+    def _unknown(self, name: str) -> str:
+        close = difflib.get_close_matches(name, self.names, n=1)
+        meant = f"; did you mean {close[0]!r}?" if close else ""
+        known = ", ".join(map(repr, self.names)) or "none"
+        return f"There is no argument {name!r}{meant} (known: {known})"
+
+    def _publish_defaults(self, plan: Plan, schema: dict[str, Any]) -> None:
+        """Publish each default that the parameter itself would take from JSON, and no other (P-17)."""
+        for parameter, (name, shown) in zip(plan.parameters, schema["properties"].items(), strict=True):
+            default = shown.pop("default", parameter.default)
+            if default is MISSING or isinstance(default, FieldInfo):
+                continue
+            if self._takes(name, default) and fits(shown, to_builtins(default), schema.get("$defs", {})):
+                shown["default"] = to_builtins(default)
+
+    def _takes(self, name: str, default: Any) -> bool:
+        try:
+            plain = to_builtins(default, refuse)
+        except Exception:
+            return False
+        if find_non_finite(plain) is not None:
+            return False
+        try:
+            self._validate(codec.encode({name: plain}))
+        except ValidationError as exc:
+            faults = exc.errors(include_url=False, include_input=False)
+            return not any(fault["loc"][:1] == (name,) for fault in faults)
+        return True
+
+
+def _is_unreadable(error: ValidationError) -> bool:
+    """Whether pydantic could not read the JSON at all: nothing a model could mend (P-35)."""
+    return error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid"
+
+
+def _field(parameter: Parameter, described: str | None) -> Any:
+    """A parameter as a field of the model: its annotation with all that is said about it, and
+    its default where the signature has one.
+    """
+    annotation = Any if parameter.annotation is MISSING else parameter.annotation
+    default = parameter.default
+    said: list[Any] = []
+    while get_origin(annotation) is Annotated:
+        annotation, *metadata = get_args(annotation)
+        said = metadata + said
+    if default is None and not _admits_none(annotation):
+        annotation = Optional[annotation]  # noqa: UP045 - built at run time
+    infos = [item for item in (*said, default) if isinstance(item, FieldInfo)]
+    if not any(info.description for info in infos):
+        text = next((item for item in said if isinstance(item, str)), described)
+        said += [Field(description=text)] if text else []
+    # An alias of the author's own, said after this one, takes its place.
+    whole = adapted(Annotated[(annotation, Field(alias=parameter.name), *said)])
+    return whole if default is MISSING else (whole, default)
+
+
+def _admits_none(annotation: Any) -> bool:
+    return annotation in (Any, object, None) or NoneType in get_args(annotation)
+
+
+def _reason(plan: Plan, fields: dict[str, Any], fault: Exception) -> str:
+    """Why there is no model; the text names the parameter at fault."""
+    for parameter, field in zip(plan.parameters, fields.values(), strict=True):
+        annotation: Any = cast("tuple[Any, ...]", field)[0] if isinstance(field, tuple) else field
+        try:
+            json_schema(create_model("probe", p=(annotation, ...)).__pydantic_core_schema__, "validation")
+        except Exception as exc:
+            return (
+                f"tool {plan.name!r}: parameter {parameter.name!r}: "
+                f"{_shown(parameter.annotation)} has no JSON schema: {_short(exc)}"
+            )
+    return f"tool {plan.name!r}: its parameters have no JSON schema: {_short(fault)}"
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
+
+
+def _short(exc: Exception) -> str:
+    return str(exc).partition("\n")[0]
+
+
+def _mended(arguments: bytes) -> bytes:
+    """Arguments that pydantic cannot read as JSON, read by the core and written anew (P-35)."""
+    try:
+        return codec.encode(codec.decode_any(arguments))
+    except codec.Undecodable as exc:
+        error = ParseError if not codec.is_utf8(arguments) else InvalidParams
+        raise error(f"the arguments cannot be read: {exc}") from exc
+    except (ValueError, RecursionError) as exc:
+        raise InvalidParams(f"the arguments cannot be read: {exc}") from exc
+
+
+def _parsed(value: Any) -> Any:
+    """What a string holds, where it is JSON for an object, an array or null (P-15)."""
+    if not isinstance(value, str):
+        return value
+    try:
+        held = codec.decode_any(value.encode("utf-8", "replace"))
+    except (codec.Undecodable, codec.Misfit):
+        return value
+    return value if isinstance(held, str | int | float) else held
+
+
+def _check_names(plan: Plan, schema: dict[str, Any]) -> None:
+    if len(schema["properties"]) < len(plan.parameters):
+        required: list[str] = schema.get("required", [])
+        twice = next((name for name in required if required.count(name) > 1), None)
+        which = f"two parameters are called {twice!r}" if twice else "two parameters have one name"
+        raise InvalidSignature(f"tool {plan.name!r}: {which} on the wire; give them other aliases")
+
+
+def _check_headers(plan: Plan, schema: dict[str, Any]) -> None:
+    try:
+        parameter_headers(schema)
+    except InvalidMark as exc:
+        raise InvalidSignature(f"Tool {plan.name!r} has an invalid x-mcp-header annotation: {exc}") from exc

@@ -7,6 +7,8 @@ as a host would. Needs the extra `cli`.
 from __future__ import annotations
 
 import json
+import shutil
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -55,6 +57,17 @@ def run(file: str, loop: Any) -> None:
 
 @main.command()
 @click.argument("file")
+def dev(file: str) -> None:
+    """Try FILE out in the MCP Inspector, in a browser. Needs Node.js (npx)."""
+    npx = shutil.which("npx")
+    if npx is None:
+        raise click.ClickException("the Inspector needs Node.js: npx was not found")
+    command = [npx, "--yes", "@modelcontextprotocol/inspector", sys.executable, "-m", "mcp_typed", "run", file]
+    sys.exit(subprocess.run(command, check=False).returncode)
+
+
+@main.command()
+@click.argument("file")
 @click.argument("tool")
 @click.argument("arguments", default="{}")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object.")
@@ -74,9 +87,24 @@ def call(file: str, tool: str, arguments: str, as_json: bool) -> None:
 
 @main.command("list")
 @click.argument("file")
-def list_(file: str) -> None:
+@click.option("--lint", is_flag=True, help="Print what a reader of the schemas would trip over; exit 1 if anything.")
+def list_(file: str, lint: bool) -> None:
     """List the tools of FILE with their schemas."""
+    if lint:
+        found = _loaded_typed(file).lint()
+        for finding in found:
+            click.echo(str(finding))
+        sys.exit(1 if found else 0)
     click.echo(_indented(_with_client(file, _all_tools)))
+
+
+def _loaded_typed(file: str) -> Any:
+    from mcp_typed.loading import NoServer, load_typed_server
+
+    try:
+        return load_typed_server(file)
+    except NoServer as exc:
+        raise click.ClickException(str(exc)) from exc
 
 
 async def _all_tools(client: Client) -> list[Any]:

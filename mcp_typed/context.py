@@ -1,12 +1,142 @@
-"""What a tool may ask for by annotating a parameter: its request and its client."""
+"""What a tool may ask for by annotating a parameter: its request and its client.
+
+The core's context with questions as types and log levels as methods; whatever it lacks
+is on `request_context`.
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_core import RequestContext
+from mcp_core import types as t
+from mcp_core.messages import RequestId
+from mcp_typed.elicitation import ElicitationResult, Form
 
 __all__ = ["Context"]
 
-Context: TypeAlias = RequestContext[Any]
-"""Annotate a parameter with it; it is injected, and invisible in the schema."""
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar as DefaultTypeVar
+
+    L = DefaultTypeVar("L", default=Any)
+else:
+    L = TypeVar("L")
+
+
+class Context(Generic[L]):
+    """One call and its client. Annotate a parameter with it; the schema does not show it."""
+
+    __slots__ = ("request_context",)
+
+    def __init__(self, request_context: RequestContext[L]) -> None:
+        self.request_context = request_context
+        """The core's context beneath."""
+
+    # --- the request ------------------------------------------------------------------------
+
+    @property
+    def request_id(self) -> RequestId | None:
+        """The id of the request, as the client sent it."""
+        return self.request_context.request_id
+
+    @property
+    def meta(self) -> dict[str, Any]:
+        """The `_meta` of the request."""
+        return self.request_context.meta
+
+    @property
+    def headers(self) -> Mapping[str, str] | None:
+        """The HTTP headers of the request, names in lower case; `None` on other transports."""
+        return self.request_context.headers
+
+    @property
+    def protocol_version(self) -> str:
+        """The revision that the client speaks."""
+        return self.request_context.protocol_version
+
+    @property
+    def client_info(self) -> t.Implementation | None:
+        """Who the client says it is. Not to be trusted."""
+        return self.request_context.client_info
+
+    @property
+    def client_capabilities(self) -> t.ClientCapabilities:
+        """What the client can do."""
+        return self.request_context.client_capabilities
+
+    @property
+    def lifespan_context(self) -> L:
+        """What the server's lifespan yielded."""
+        return self.request_context.lifespan_context
+
+    @property
+    def session(self) -> RequestContext[L]:
+        """The core's context, which carries what the official SDK has on its session."""
+        return self.request_context
+
+    # --- while it runs ------------------------------------------------------------------------
+
+    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
+        """Tell the client how far the call has come, if it asked to be told."""
+        await self.request_context.report_progress(progress, total, message)
+
+    async def log(self, level: t.LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
+        """Send the client a log message, if it wants messages of this level."""
+        await self.request_context.log(level, data, logger_name)
+
+    async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
+        """`log` at level debug."""
+        await self.log("debug", data, logger_name=logger_name)
+
+    async def info(self, data: Any, *, logger_name: str | None = None) -> None:
+        """`log` at level info."""
+        await self.log("info", data, logger_name=logger_name)
+
+    async def warning(self, data: Any, *, logger_name: str | None = None) -> None:
+        """`log` at level warning."""
+        await self.log("warning", data, logger_name=logger_name)
+
+    async def error(self, data: Any, *, logger_name: str | None = None) -> None:
+        """`log` at level error."""
+        await self.log("error", data, logger_name=logger_name)
+
+    # --- changes ------------------------------------------------------------------------------
+
+    async def notify_tools_changed(self) -> None:
+        """Tell all clients that asked that the list of tools has changed."""
+        await self.request_context.notify_tools_changed()
+
+    async def notify_prompts_changed(self) -> None:
+        """Tell all clients that asked that the list of prompts has changed."""
+        await self.request_context.notify_prompts_changed()
+
+    async def notify_resources_changed(self) -> None:
+        """Tell all clients that asked that the list of resources has changed."""
+        await self.request_context.notify_resources_changed()
+
+    async def notify_resource_updated(self, uri: str) -> None:
+        """Tell all clients that asked that this resource has changed."""
+        await self.request_context.notify_resource_updated(uri)
+
+    # --- asking the client (handshake era; `Resolve` asks in both) --------------------------------
+
+    async def elicit(self, message: str, schema: type[T], *, timeout: float | None = None) -> ElicitationResult[T]:
+        """Ask the user to fill in the form that a class stands for, and wait for the outcome.
+
+        Raises:
+            InvalidSignature: The class cannot be a form.
+            LocalProtocolError: A 2026-07-28 client: ask with `Resolve` instead.
+            MissingClientCapability: The client declared no forms.
+            RequestTimeout: No answer within `timeout` seconds.
+        """
+        form = Form(schema)
+        return form.read(await self.request_context.elicit(message, form.requested_schema, timeout=timeout))
+
+    async def elicit_url(
+        self, message: str, url: str, elicitation_id: str, *, timeout: float | None = None
+    ) -> t.ElicitResult:
+        """Ask the user to visit a page (2025-11-25), and wait for the consent. Raises as `elicit`."""
+        return await self.request_context.elicit_url(message, url, elicitation_id, timeout=timeout)

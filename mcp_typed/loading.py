@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 from mcp_core import MCPCoreError, Server
 from mcp_typed.server import MCPServer
 
-__all__ = ["NoServer", "load_server"]
+__all__ = ["NoServer", "load_server", "load_typed_server"]
 
 _NAMES = ("mcp", "server", "app")
 
@@ -27,19 +28,32 @@ def load_server(target: str) -> Server[Any]:
     Raises:
         NoServer: There is no such file or server. The text says what to do.
     """
+    return cast("Server[Any]", _as_server(_load(target, _as_server)))
+
+
+def load_typed_server(target: str) -> MCPServer:
+    """The `MCPServer` in `FILE` or `FILE:NAME`, found as `load_server` finds one.
+
+    Raises:
+        NoServer: There is none. The text says what to do.
+    """
+    return cast("MCPServer", _load(target, lambda value: value if isinstance(value, MCPServer) else None))
+
+
+def _load(target: str, wanted: Callable[[Any], Any]) -> Any:
     path, _, name = target.rpartition(":") if not Path(target).exists() and ":" in target else (target, "", "")
     module = _import(Path(path))
     if name:
-        found = _as_server(getattr(module, name, None))
-        if found is None:
+        found = getattr(module, name, None)
+        if wanted(found) is None:
             raise NoServer(f"{path} has no server called {name!r}")
         return found
     members = cast("dict[str, Any]", vars(module))
-    servers = {key: server for key, value in members.items() if (server := _as_server(value)) is not None}
+    servers = {key: value for key, value in members.items() if wanted(value) is not None}
     for usual in _NAMES:
         if usual in servers:
             return servers[usual]
-    if len(set(map(id, servers.values()))) != 1:
+    if len({id(wanted(value)) for value in servers.values()}) != 1:
         raise NoServer(f"{path} has {len(servers) or 'no'} servers; name one as {path}:NAME")
     return next(iter(servers.values()))
 

@@ -1,113 +1,303 @@
 """Return values: their schema, and the way from a value to both channels of a result.
 
 The value is validated and serialized once; the text and the structured data are made
-from the same bytes, so they cannot disagree (P-05).
+from the same bytes, so they cannot disagree (P-05). Which annotations promise
+structured data is decided here too (P-06 to P-11).
 """
 
 from __future__ import annotations
 
+import collections.abc
+import json
+import typing
+from collections.abc import Iterator, Sequence
 from types import NoneType
-from typing import Any, Final
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import msgspec
-import pydantic_core
 from msgspec import Raw
-from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
 
-from mcp_core.types import CallToolResult, ContentBlock, TextContent, text_block
+from mcp_core.types import (
+    AudioContent,
+    CallToolResult,
+    ContentBlock,
+    EmbeddedResource,
+    ImageContent,
+    InputRequiredResult,
+    ResourceLink,
+    TextContent,
+    text_block,
+)
 from mcp_typed.errors import InvalidSignature
-from mcp_typed.signature import MISSING, Plan
+from mcp_typed.media import Audio, Image
+from mcp_typed.plain import (
+    blocks_in,
+    find_non_finite,
+    is_block,
+    text_of,
+    to_json,
+    to_text,
+    unwrapped,
+)
+from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
+from mcp_typed.signature import MISSING, Plan, union_arms
 
-__all__ = ["Returns"]
+__all__ = ["Result", "Returns", "asks_for_input"]
+
+T = TypeVar("T")
+
+
+class Result(Generic[T]):
+    """A value with a say in what surrounds it; the value itself is validated as ever.
+
+    `text` takes the place of the text made from the value, `content` are blocks after
+    it (or in its place where there is no `text`), `meta` is the `_meta` of the result.
+    """
+
+    __slots__ = ("content", "meta", "text", "value")
+
+    def __init__(
+        self,
+        value: T,
+        *,
+        text: str | None = None,
+        content: Sequence[ContentBlock | Image | Audio] | None = None,
+        meta: dict[str, Any] | None = None,
+    ) -> None:
+        self.value = value
+        self.text = text
+        self.content = content
+        self.meta = meta
 
 
 class Returns:
-    """What one tool returns. `schema` is `None` where nothing structured is promised."""
+    """What one tool returns. `schema` is `None` where nothing structured is promised.
 
-    def __init__(self, plan: Plan) -> None:
+    `streams` says that the value is what an iterator gives, one item after the other;
+    `fell_back`, that there is an annotation which promises nothing because it has no schema.
+    """
+
+    def __init__(self, plan: Plan, *, structured_output: bool | None = None, inline_refs: bool = False) -> None:
         self.schema: dict[str, Any] | None = None
-        self._adapter: TypeAdapter[Any] | None = None
+        self._shape: Shape | None = None
         self._wrapped = False
-        returns = NoneType if plan.returns is None else plan.returns
-        if returns is MISSING or returns is Any or returns is CallToolResult:
+        self.streams = plan.is_generator
+        self.fell_back = False
+        function = plan.title
+        promised = self._promised(plan.returns, function)
+        self._may_be_media = _is_media(promised)
+        if structured_output is False or (promised is CallToolResult):
+            return
+        if promised is MISSING:
+            if structured_output:
+                raise InvalidSignature(f"Function {function}: return annotation required for structured output")
+            return
+        if not structured_output and (_says_nothing(promised) or self._may_be_media):
             return
         try:
-            self._adapter = TypeAdapter(returns)
-            schema = self._adapter.json_schema(mode="serialization", by_alias=True)
+            if promised in (Any, object) or any(leaf in (Image, Audio) for leaf in _leaves(promised, set())):
+                raise TypeError("it says nothing of its JSON")
+            self._describe(promised, plan.title, inline_refs)
         except Exception as exc:
-            raise InvalidSignature(f"tool {plan.name!r}: its return annotation has no JSON schema: {exc}") from exc
-        self._wrapped = schema.get("type") != "object"
-        self.schema = _wrapped(schema, f"{plan.name}Output") if self._wrapped else schema
+            self.fell_back = True
+            if structured_output:
+                raise InvalidSignature(
+                    f"Function {function}: return type {promised!r} is not serializable for structured output"
+                ) from exc
+
+    def _promised(self, annotation: Any, function: str) -> Any:
+        """What the annotation says about the value itself; notes whether it comes item by item."""
+        origin, arguments = get_origin(annotation), get_args(annotation)
+        if origin in (collections.abc.Awaitable, collections.abc.Coroutine):
+            return self._promised(arguments[-1], function)
+        if origin is Result:
+            return self._promised(arguments[0], function)
+        if annotation is Result:
+            return MISSING
+        if origin in _STREAMS:
+            self.streams = True
+            return self._promised(list[arguments[0]], function)  # type: ignore[valid-type]
+        if origin is Annotated and arguments[0] is CallToolResult:
+            return next((item for item in arguments[1:] if not isinstance(item, str)), CallToolResult)
+        if annotation is not CallToolResult and CallToolResult in _leaves(annotation, set()):
+            raise InvalidSignature(
+                f"Function {function}: CallToolResult cannot be used in Union or Optional types. "
+                "To return empty results, use: CallToolResult(content=[])"
+            )
+        arms = tuple(arm for arm in union_arms(annotation) if arm is not InputRequiredResult)
+        if not arms:
+            return MISSING
+        if len(arms) < len(union_arms(annotation)):
+            return self._promised(Union[arms], function)  # noqa: UP007 - built at run time
+        return NoneType if annotation is None else annotation
+
+    def _describe(self, annotation: Any, name: str, inline_refs: bool) -> None:
+        core = core_schema(annotation)
+        schema = json_schema(core, "serialization")
+        if schema.get("type") != "object" or _has_other_keys(core):
+            self._wrapped = True
+            core = wrapped(core, f"{name}Output")
+            schema = json_schema(core, "serialization")
+            schema["title"] = f"{name}Output"
+        elif "title" not in schema:
+            schema["title"] = f"{name}DictOutput"
+        self._shape = Shape(core, schema["title"])
+        self.schema = inlined(schema) if inline_refs else schema
+
+    # --- a value -------------------------------------------------------------------------------
 
     def result(self, value: Any) -> CallToolResult:
         """The result of a call that returned this value.
 
         Raises:
             ValidationError: It is not what the annotation says.
+            NonFinite: There is a number in it that JSON does not have.
+            PydanticSerializationError: A part of it cannot be written.
         """
-        if isinstance(value, CallToolResult):
-            return value
-        if self._adapter is None:
-            return CallToolResult(content=[TextContent(text=_plain_text(value))])
-        validated = self._adapter.validator.validate_python(value)
-        data = _serialized(self._adapter, validated)
-        structured = b'{"result":%b}' % data if self._wrapped else data
-        return CallToolResult(content=_blocks(data), structured_content=Raw(structured))
+        kind = cast("type[Any]", type(value))
+        if kind is CallToolResult:
+            return self._checked(value)
+        if kind is Result:
+            return self._dressed(cast("Result[Any]", value))
+        if kind is InputRequiredResult:
+            return value  # type: ignore[no-any-return] # the core sends it to clients that know it
+        shape = self._shape
+        if shape is None:
+            return CallToolResult(content=_plain_blocks(value))
+        if self._wrapped:
+            validated = shape.validate({"result": value})
+            whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)
+            content = _plain_blocks(value) if self._may_be_media else _blocks(validated["result"], whole[10:-1])
+            return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
+        validated = shape.validate(value)
+        data = shape.to_json(validated)
+        content = _plain_blocks(value) if self._may_be_media else _blocks(validated, data)
+        return CallToolResult(content=content, structured_content=cast("Any", Raw(data)))
 
+    def _checked(self, result: CallToolResult) -> CallToolResult:
+        """A result built by hand, which goes out as it is if it keeps the promise there is."""
+        if self._shape is not None and not result.is_error:
+            given = result.structured_content
+            self._shape.validate_json(bytes(given) if isinstance(given, Raw) else to_json(given))
+        return result
 
-def _wrapped(schema: dict[str, Any], title: str) -> dict[str, Any]:
-    inner = {key: value for key, value in schema.items() if key != "$defs"}
-    wrapped: dict[str, Any] = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    return {
-        **wrapped,
-        "properties": {"result": {"title": "Result", **inner}},
-        "required": ["result"],
-        "title": title,
-        "type": "object",
-    }
+    def _dressed(self, asked: Result[Any]) -> CallToolResult:
+        result = self.result(asked.value)
+        extra = [unwrapped(block) for block in asked.content or ()]
+        if asked.text is not None:
+            result.content = [text_block(asked.text), *extra]
+        elif asked.content is not None:
+            result.content = extra
+        if asked.meta is not None:
+            return msgspec.structs.replace(result, _meta={**(result.meta or {}), **asked.meta})
+        return result
 
 
 _SCALARS: Final = frozenset({str, int, float, bool, NoneType})
+_STREAMS: Final = frozenset(
+    {
+        collections.abc.Iterator,
+        collections.abc.Iterable,
+        collections.abc.Generator,
+        collections.abc.AsyncIterator,
+        collections.abc.AsyncIterable,
+        collections.abc.AsyncGenerator,
+    }
+)
+_BARE: Final = frozenset(
+    {Any, object, list, dict, tuple, set, frozenset, collections.abc.Mapping, collections.abc.Sequence}
+)
+_MEDIA: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource, Image, Audio)
 
 
-def _serialized(adapter: TypeAdapter[Any], value: Any) -> bytes:
-    """The value as JSON.
-
-    A model may have been made without validation. The serializer notices; the validator
-    says what is wrong, by its field.
-    """
-    if type(value) in _SCALARS:  # nothing in it to notice, and noticing costs a microsecond
-        return adapter.serializer.to_json(value, by_alias=True)
+def _says_nothing(annotation: Any) -> bool:
     try:
-        return adapter.serializer.to_json(value, by_alias=True, warnings="error")
-    except PydanticSerializationError:
-        data = adapter.serializer.to_json(value, by_alias=True, warnings=False)
-        adapter.validator.validate_json(data)
-        return data
+        return annotation in _BARE or annotation in (typing.List, typing.Dict, typing.Tuple, typing.Set)  # noqa: UP006
+    except TypeError:
+        return False
 
 
-def _blocks(data: bytes) -> list[ContentBlock]:
-    """One text block, or one for each element of an array that is not empty (P-06)."""
-    if data[:1] == b"[" and data != b"[]":
-        return [text_block(_text(bytes(element))) for element in _array.decode(data)]
-    return [text_block(_text(data))]
+def _is_media(annotation: Any) -> bool:
+    """Whether content blocks are among what the annotation lets be returned."""
+    return any(isinstance(leaf, type) and issubclass(leaf, _MEDIA) for leaf in _leaves(annotation, set()))
 
+
+def asks_for_input(annotation: Any) -> bool:
+    """Whether the annotation lets a request for input be returned."""
+    return any(leaf is InputRequiredResult for leaf in _leaves(annotation, set()))
+
+
+def _leaves(annotation: Any, seen: set[int]) -> Iterator[Any]:
+    """The types an annotation is made of; an alias that contains itself is looked into once."""
+    alias = getattr(annotation, "__value__", None)
+    if alias is not None:
+        if id(annotation) not in seen:
+            seen.add(id(annotation))
+            yield from _leaves(alias, seen)
+        return
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is None or origin is Literal:
+        yield annotation
+    elif origin is Annotated:
+        yield from _leaves(arguments[0], seen)
+    else:
+        for argument in arguments:
+            yield from _leaves(argument, seen)
+
+
+def _has_other_keys(core: Any) -> bool:
+    """Whether a dict has keys that are no strings: it is an object in JSON by conversion only."""
+    if core["type"] in ("definitions", "default", "nullable", "lax-or-strict", "function-after"):
+        inner = core.get("schema") or core.get("strict_schema")
+        return inner is not None and _has_other_keys(inner)
+    keys: dict[str, Any] = core.get("keys_schema", {"type": "str"})
+    return bool(core["type"] == "dict" and keys["type"] != "str")
+
+
+# --- text -----------------------------------------------------------------------------------------
 
 _array = msgspec.json.Decoder(list[Raw])
-_string = msgspec.json.Decoder(str)
 
 
-def _text(data: bytes) -> str:
-    """JSON as a model reads it: strings without quotes, containers indented."""
-    if data[:1] == b'"':
-        return _string.decode(data)
-    if data[:1] in (b"{", b"["):
-        return msgspec.json.format(data, indent=2).decode()
-    return data.decode()
+def _blocks(value: Any, data: bytes) -> list[ContentBlock]:
+    """One text block, or one for each element of a list or tuple that is not empty (P-06)."""
+    try:
+        if _is_listing(value) and data[:1] == b"[" and data != b"[]":
+            return [text_block(text_of(bytes(element))) for element in _array.decode(data)]
+        return [text_block(text_of(data))]
+    except msgspec.DecodeError:
+        fault = find_non_finite(json.loads(data))
+        if fault is None:
+            raise
+        raise fault from None
 
 
-def _plain_text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    return pydantic_core.to_json(value, indent=2, fallback=repr).decode()
+def _is_listing(value: object) -> bool:
+    """Whether each element is content of its own; a NamedTuple is one value."""
+    return isinstance(value, list | tuple) and not hasattr(cast("Any", value), "_fields")
+
+
+def _plain_blocks(value: Any) -> list[ContentBlock]:
+    """The content for a value of which nothing is promised."""
+    if value is None:
+        return []
+    if isinstance(value, collections.abc.Iterator):
+        items = list(cast("collections.abc.Iterator[Any]", value))
+        return _plain_elements(items) if blocks_in(items) else [_plain_block(items)]
+    if _is_listing(value):
+        return _plain_elements(cast("list[Any]", value))
+    return [_plain_block(value)]
+
+
+def _plain_elements(items: Sequence[Any]) -> list[ContentBlock]:
+    blocks: list[ContentBlock] = []
+    for item in items:
+        if blocks_in(item):
+            blocks += _plain_elements(item)
+        else:
+            blocks.append(_plain_block(item))
+    return blocks
+
+
+def _plain_block(value: Any) -> ContentBlock:
+    return unwrapped(value) if is_block(value) else text_block(to_text(value))

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 CORE = (
     ("errors", "revisions", "journal", "channel"),
     ("codec",),
+    ("parameter_headers",),
     ("messages", "types"),
     ("methods", "envelope"),
     ("projection",),
@@ -24,7 +25,7 @@ CORE = (
     ("session",),
     ("backend",),
     ("context", "handlers", "threads", "lifespan"),
-    ("dispatch", "connection", "listening", "request_state"),
+    ("dispatch", "connection", "listening", "request_state", "announcer"),
     ("server",),
     ("transports",),
     ("client",),
@@ -34,10 +35,16 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("errors", "context"),
-    ("signature",),
-    ("arguments", "results"),
+    ("errors", "asking", "cancellation", "media", "report"),
+    ("plain",),
+    ("foreign",),
+    ("schema",),
+    ("elicitation",),
+    ("context",),
+    ("signature", "docstrings"),
+    ("arguments", "results", "resolve"),
     ("tools",),
+    ("lint",),
     ("server",),
     ("loading",),
     ("cli",),

@@ -1,0 +1,71 @@
+"""What a docstring says: the tool's description, and one for each parameter (P-20).
+
+Sections are read by `docstring_parser`, which is loaded when there are some.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Final
+
+__all__ = ["documented"]
+
+_SECTION: Final = re.compile(
+    r"""^(?:
+        (?:Args|Arguments|Parameters|Params|Keyword[ ]Args|Keyword[ ]Arguments):[ ]*$   # Google
+        | (?:Other[ ])?Parameters[ ]*\n-{3,}[ ]*$                                          # NumPy
+        | :(?:param|parameter|arg|argument|key|keyword|type)\b[^:\n]*:                     # Sphinx
+    )""",
+    re.MULTILINE | re.VERBOSE,
+)
+_UNDERLINED: Final = re.compile(r"^\S.*\n-{3,}[ ]*$", re.MULTILINE)
+
+
+def documented(function: object) -> tuple[str | None, dict[str, str]]:
+    """The description, and the descriptions of parameters by name.
+
+    The sections about parameters leave the description; everything else stays in it as
+    it was written.
+    """
+    doc = inspect.getdoc(function)
+    if not doc or not doc.strip():
+        return None, {}
+    if _SECTION.search(doc) is None:
+        return doc, {}
+    import docstring_parser
+
+    described = {
+        parameter.arg_name.lstrip("*"): " ".join(parameter.description.split())
+        for parameter in docstring_parser.parse(doc).params
+        if parameter.description
+    }
+    return _without_sections(doc) or None, described
+
+
+def _without_sections(doc: str) -> str:
+    kept: list[str] = []
+    position = 0
+    for found in _SECTION.finditer(doc):
+        if found.start() < position:
+            continue
+        kept.append(doc[position : found.start()])
+        position = _end_of_section(doc, found)
+    kept.append(doc[position:])
+    return re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip()
+
+
+def _end_of_section(doc: str, found: re.Match[str]) -> int:
+    """Where the section ends: at the next NumPy heading, or with the indented lines."""
+    heading = found.group()
+    if "\n" in heading:
+        following = _UNDERLINED.search(doc, found.end())
+        return len(doc) if following is None else following.start()
+    end = doc.find("\n", found.end())
+    while end != -1:
+        line_end = doc.find("\n", end + 1)
+        line = doc[end + 1 :] if line_end == -1 else doc[end + 1 : line_end]
+        if line.strip() and not line.startswith((" ", "\t")):
+            return end + 1
+        end = line_end
+    return len(doc)

@@ -1,0 +1,216 @@
+"""Any Python value as plain JSON values: what happens to a value nobody described.
+
+Used where no annotation says how a value is written: results of tools without a
+schema, `Any` inside one that has, published defaults. Knows values only; nothing of
+tools. The rules are P-12 (no NaN), P-14 (bytes are base64) and P-34 of the design.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import enum
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, cast
+
+import msgspec
+import pydantic_core
+from pydantic import BaseModel
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.codec import is_array, is_object
+from mcp_typed.media import Audio, Image
+
+__all__ = [
+    "NonFinite",
+    "blocks_in",
+    "find_non_finite",
+    "is_block",
+    "is_opaque",
+    "refuse",
+    "struct_to_builtins",
+    "text_of",
+    "to_builtins",
+    "to_json",
+    "to_text",
+    "unwrapped",
+]
+
+_BLOCKS: Final = (t.TextContent, t.ImageContent, t.AudioContent, t.ResourceLink, t.EmbeddedResource)
+_SEQUENCES: Final = (list, tuple, set, frozenset, deque, Iterator)
+
+
+class NonFinite(ValueError):
+    """A number that JSON does not have; the text says which and where."""
+
+    def __init__(self, value: float, path: str) -> None:
+        where = f" at {path}" if path else ""
+        super().__init__(f"{value!r}{where} is not a number that JSON can hold")
+
+
+def is_block(value: object) -> bool:
+    """Whether the value is content of a result in itself."""
+    return isinstance(value, (*_BLOCKS, Image, Audio))
+
+
+def unwrapped(value: Any) -> t.ContentBlock:
+    """A content block; the helpers become theirs.
+
+    Raises:
+        OSError: The file of an image or a sound cannot be read.
+    """
+    if isinstance(value, Image):
+        return value.to_image_content()
+    if isinstance(value, Audio):
+        return value.to_audio_content()
+    return cast("t.ContentBlock", value)
+
+
+def blocks_in(value: object) -> bool:
+    """Whether a list or tuple holds content blocks, at any depth."""
+    return isinstance(value, list | tuple) and any(
+        is_block(item) or blocks_in(item) for item in cast("list[object]", value)
+    )
+
+
+def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
+    """The value in terms of dict, list, str, int, float, bool and None.
+
+    Models and dataclasses by their own serializers, Structs by msgspec, bytes as base64;
+    what nothing is known about becomes its `str`, or what `unknown` makes of it.
+
+    Raises:
+        ValueError: There is an image or a sound in it: they are content, no JSON.
+    """
+    kind: type[Any] = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if kind in _AS_THEY_ARE:
+        return value
+    if isinstance(value, bytes | bytearray | memoryview):
+        return base64.b64encode(cast("bytes", value)).decode("ascii")
+    if isinstance(value, enum.Enum):
+        return to_builtins(value.value, unknown)
+    if isinstance(value, str | int | float):  # of a subclass, which encoders may refuse
+        return str.__str__(value) if isinstance(value, str) else int(value) if isinstance(value, int) else float(value)
+    if isinstance(value, Mapping):
+        return {_key(key): to_builtins(item, unknown) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, _SEQUENCES):
+        return [to_builtins(item, unknown) for item in cast("Iterator[Any]", value)]
+    if isinstance(value, os.PathLike):
+        return to_builtins(os.fspath(cast("os.PathLike[Any]", value)), unknown)
+    if isinstance(value, Image | Audio):
+        name = kind.__name__
+        raise ValueError(f"a value of {name} is content of a result, and cannot be inside other JSON; return a list")
+    if isinstance(value, msgspec.Struct):
+        return struct_to_builtins(value)
+    if hasattr(kind, "__attrs_attrs__"):
+        return {field.name: to_builtins(getattr(value, field.name), unknown) for field in kind.__attrs_attrs__}
+    if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
+        return pydantic_core.from_json(_serializer_of(kind)(value))
+    return pydantic_core.to_jsonable_python(value, fallback=unknown)
+
+
+_AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
+
+
+def struct_to_builtins(value: msgspec.Struct) -> Any:
+    """A Struct as msgspec writes it; members that msgspec does not know as `to_builtins` does."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=to_builtins)
+
+
+def _key(key: Any) -> str:
+    if isinstance(key, str):
+        return key
+    plain = to_builtins(key)
+    return plain if isinstance(plain, str) else str(key) if plain is None else to_json(plain).decode()
+
+
+_serializers: dict[type[Any], Any] = {}
+
+
+def _serializer_of(kind: type[Any]) -> Any:
+    """The value's own serializer, as a typed return of that class would use it."""
+    serializer = _serializers.get(kind)
+    if serializer is None:
+        from mcp_typed.schema import Shape, core_schema  # they write what nobody described through this module
+
+        serializer = _serializers[kind] = Shape(core_schema(kind)).to_json
+    return serializer
+
+
+def find_non_finite(value: Any, path: str = "") -> NonFinite | None:
+    """The first number in plain JSON values that JSON does not have."""
+    if isinstance(value, float):
+        return None if math.isfinite(value) else NonFinite(value, path)
+    if is_object(value):
+        found = (find_non_finite(item, f"{path}.{key}" if path else key) for key, item in value.items())
+    elif is_array(value):
+        found = (find_non_finite(item, f"{path}.{index}" if path else str(index)) for index, item in enumerate(value))
+    else:
+        return None
+    return next((fault for fault in found if fault is not None), None)
+
+
+def refuse(value: Any) -> Any:
+    """For `to_builtins`: take nothing for its `str`."""
+    raise TypeError(f"{value!r} has no JSON")
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether nothing is known about how the value is written, so that its `str` stands for it."""
+    try:
+        pydantic_core.to_jsonable_python(value)
+    except Exception:
+        known = (msgspec.Struct, bytes, bytearray, Mapping, Iterable, enum.Enum)
+        return not isinstance(value, known) and not hasattr(value, "__attrs_attrs__")
+    return False
+
+
+def to_json(value: Any) -> bytes:
+    """A value nobody described, as JSON.
+
+    Raises:
+        NonFinite: There is a number in it that JSON does not have.
+        RecursionError: It contains itself, or is nested too deep.
+    """
+    plain = to_builtins(value)
+    fault = find_non_finite(plain)
+    if fault is not None:
+        raise fault
+    return codec.encode(plain)
+
+
+_string = msgspec.json.Decoder(str)
+
+
+def text_of(data: bytes) -> str:
+    """JSON as a model reads it: strings without quotes, containers indented.
+
+    Raises:
+        msgspec.DecodeError: There is a number in it that JSON does not have.
+    """
+    first = data[:1]
+    if first == b'"':
+        return _string.decode(data)
+    if first in (b"{", b"["):
+        return msgspec.json.format(data, indent=2).decode()
+    if data in _CONSTANTS:
+        raise msgspec.DecodeError("no number of JSON")
+    return data.decode()
+
+
+_CONSTANTS: Final = (b"NaN", b"Infinity", b"-Infinity")
+
+
+def to_text(value: Any) -> str:
+    """A value nobody described, as text: what is known as its JSON, the rest as its quoted `str`.
+
+    Raises as `to_json`.
+    """
+    if isinstance(value, str):
+        return value
+    data = to_json(value)
+    return data.decode() if is_opaque(value) else text_of(data)

@@ -1,0 +1,273 @@
+"""Parameters that are resolved before a tool runs: the graph of resolvers, and asking.
+
+One body serves both eras: a handshake-era client is asked while the call waits; a
+2026-07-28 client gets all open questions in one result and calls again with the answers,
+what it answered before riding in a sealed state.
+Spec: basic/patterns/mrtr; client/elicitation, sampling, roots. R-MRTR-04 to R-MRTR-06.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, cast, get_args, get_origin
+
+from mcp_core import RequestContext, codec
+from mcp_core import types as t
+from mcp_core.request_state import RequestStateSealer
+from mcp_core.revisions import is_modern
+from mcp_typed.asking import Elicit, ListRoots, Sample
+from mcp_typed.elicitation import AcceptedElicitation, Form, is_outcome
+from mcp_typed.errors import InvalidSignature, ToolError
+from mcp_typed.signature import Injected, Plan, inspect_function, union_arms
+
+__all__ = ["Resolvers"]
+
+Invoke = Callable[[Plan, dict[str, Any]], Awaitable[Any]]
+"""Calls a function by its plan with these keywords, wherever such functions run."""
+
+
+class _Node:
+    """One resolver: what its parameters are filled with."""
+
+    def __init__(self, key: str, plan: Plan) -> None:
+        self.key = key
+        self.plan = plan
+        self.needs: dict[str, tuple[_Node, bool]] = {}
+        self.arguments: tuple[str, ...] = ()
+
+
+class _Pending(Exception):
+    """The value waits for an answer of the client."""
+
+
+class Resolvers:
+    """The resolvers of one tool, their graph checked."""
+
+    def __init__(self, plan: Plan, sealer: RequestStateSealer) -> None:
+        """
+        Raises:
+            InvalidSignature: A resolver depends on itself, has a parameter that nothing
+                fills, or may ask more than one thing.
+        """
+        self._tool = plan
+        self._sealer = sealer
+        self._nodes: dict[Any, _Node] = {}
+        self._keys: set[str] = set()
+        self._needs = {
+            name: (self._node(marker.function, ()), is_outcome(wanted))
+            for name, (marker, wanted) in plan.resolved.items()
+        }
+
+    def _node(self, function: Callable[..., Any], above: tuple[Any, ...]) -> _Node:
+        identity = _identity(function)
+        name = getattr(function, "__name__", type(function).__name__)
+        if identity in above:
+            raise InvalidSignature(f"tool {self._tool.name!r}: resolver {name!r} depends on itself")
+        if identity in self._nodes:
+            return self._nodes[identity]
+        plan = inspect_function(function, name, kind="resolver")
+        node = self._nodes[identity] = _Node(self._free_key(name), plan)
+        known = {parameter.name for parameter in self._tool.parameters}
+        for parameter in plan.parameters:
+            if parameter.name not in known:
+                raise InvalidSignature(
+                    f"tool {self._tool.name!r}: parameter {parameter.name!r} of resolver {name!r} is no argument of "
+                    "the tool; annotate it with a Context or Annotated[..., Resolve(...)], or name an argument"
+                )
+        node.arguments = tuple(parameter.name for parameter in plan.parameters)
+        _check_questions(self._tool.name, name, plan.returns)
+        node.needs = {
+            parameter: (self._node(marker.function, (*above, identity)), is_outcome(wanted))
+            for parameter, (marker, wanted) in plan.resolved.items()
+        }
+        return node
+
+    def _free_key(self, name: str) -> str:
+        """A key for the wire: the same in every process, and no other resolver's."""
+        key, count = name, 1
+        while key in self._keys:
+            count += 1
+            key = f"{name}-{count}"
+        self._keys.add(key)
+        return key
+
+    async def resolve(
+        self,
+        ctx: RequestContext[Any],
+        params: t.RawCallToolParams,
+        arguments: dict[str, Any],
+        inject: Callable[[dict[str, Injected]], dict[str, Any]],
+        invoke: Invoke,
+    ) -> dict[str, Any] | t.InputRequiredResult:
+        """The resolved parameters by name, or the questions that the client has to answer first.
+
+        Raises:
+            ToolError: The user declined, or answered what does not fit.
+            InvalidParams: The state that came back is none of ours.
+            MissingClientCapability: The client cannot be asked.
+        """
+        asking: _Live | _Rounds = _Rounds(ctx, params, self._sealer) if is_modern(ctx.protocol_version) else _Live(ctx)
+        call = _Call(asking, arguments, inject, invoke)
+        filled: dict[str, Any] = {}
+        for name, (node, wants_outcome) in self._needs.items():
+            try:
+                filled[name] = await call.value(node, wants_outcome=wants_outcome)
+            except _Pending:
+                continue  # the others may have questions for the same round
+        return asking.questions() or filled
+
+
+class _Call:
+    """The values of one call; each resolver runs at most once in it."""
+
+    def __init__(
+        self,
+        asking: _Live | _Rounds,
+        arguments: dict[str, Any],
+        inject: Callable[[dict[str, Injected]], dict[str, Any]],
+        invoke: Invoke,
+    ) -> None:
+        self._asking = asking
+        self._arguments = arguments
+        self._inject = inject
+        self._invoke = invoke
+        self._values: dict[str, Any] = {}
+        self._pending: set[str] = set()
+
+    async def value(self, node: _Node, *, wants_outcome: bool) -> Any:
+        """What a resolver gives to one who wants the outcome of its question, or the answer alone."""
+        if node.key in self._pending:
+            raise _Pending
+        if node.key not in self._values:
+            try:
+                self._values[node.key] = await self._run(node)
+            except _Pending:
+                self._pending.add(node.key)
+                raise
+        value = self._values[node.key]
+        if not isinstance(value, _Outcome) or wants_outcome:
+            return value.outcome if isinstance(value, _Outcome) else value
+        outcome = value.outcome
+        if isinstance(outcome, AcceptedElicitation):
+            return cast("Any", outcome.data)  # pyright: ignore[reportUnknownMemberType]
+        did = "declined to answer" if outcome.action == "decline" else "did not answer"
+        raise ToolError(f"the user {did}: {value.message}")
+
+    async def _run(self, node: _Node) -> Any:
+        keywords: dict[str, Any] = {}
+        pending = False
+        for name, (needed, wants_outcome) in node.needs.items():
+            try:
+                keywords[name] = await self.value(needed, wants_outcome=wants_outcome)
+            except _Pending:
+                pending = True
+        if pending:
+            raise _Pending
+        keywords.update(self._inject(node.plan.injected))
+        keywords.update({name: self._arguments[name] for name in node.arguments})
+        value = await self._invoke(node.plan, keywords)
+        if isinstance(value, Elicit):
+            elicit = cast("Elicit[Any]", value)
+            form: Form[Any] = Form(elicit.schema)
+            params = t.ElicitRequestFormParams(
+                message=elicit.message, requested_schema=form.requested_schema, mode="form"
+            )
+            answer = await self._asking.ask(node.key, "elicitation/create", params, t.ElicitResult)
+            return _Outcome(form.read(answer), elicit.message)
+        if isinstance(value, Sample):
+            return await self._asking.ask(node.key, "sampling/createMessage", value.params, t.CreateMessageResult)
+        if isinstance(value, ListRoots):
+            return await self._asking.ask(node.key, "roots/list", None, t.ListRootsResult)
+        return value
+
+
+class _Outcome:
+    """What became of a question to the user."""
+
+    def __init__(self, outcome: Any, message: str) -> None:
+        self.outcome = outcome
+        self.message = message
+
+
+# --- the two ways to ask --------------------------------------------------------------------------
+
+
+class _Live:
+    """A handshake-era client: asked while the call waits."""
+
+    def __init__(self, ctx: RequestContext[Any]) -> None:
+        self._ctx = ctx
+
+    async def ask(self, key: str, method: t.InputMethod, params: Any, kind: Any) -> Any:
+        return await self._ctx.ask(method, params)
+
+    def questions(self) -> None:
+        return None
+
+
+class _Rounds:
+    """A 2026-07-28 client: open questions go out together, answers come with the next call.
+
+    An answer counts only for the question it was asked: the state says what that was.
+    """
+
+    def __init__(self, ctx: RequestContext[Any], params: t.RawCallToolParams, sealer: RequestStateSealer) -> None:
+        self._ctx = ctx
+        self._sealer = sealer
+        self._given = params.input_responses or {}
+        state: Any = {} if params.request_state is None else sealer.open(ctx, params.request_state)
+        state = state if codec.is_object(state) else {}
+        self._asked: dict[str, str] = state.get("asked", {})
+        self._answers: dict[str, Any] = state.get("answers", {})
+        self._open: dict[str, t.InputRequest] = {}
+        self._digests: dict[str, str] = {}
+
+    async def ask(self, key: str, method: t.InputMethod, params: Any, kind: Any) -> Any:
+        shown = None if params is None else codec.to_json(params)
+        digest = hashlib.sha256(codec.canonical([method, shown])).hexdigest()[:_DIGEST]
+        self._digests[key] = digest
+        if self._asked.get(key) == digest:
+            if key in self._given:
+                self._answers[key] = self._given[key]
+            if key in self._answers:
+                return _typed_answer(key, self._answers[key], kind)
+        self._answers.pop(key, None)
+        self._open[key] = t.InputRequest(method=method, params=params)
+        raise _Pending
+
+    def questions(self) -> t.InputRequiredResult | None:
+        """The result that asks what is open; `None` when nothing is."""
+        if not self._open:
+            return None
+        answers = {key: answer for key, answer in self._answers.items() if key in self._digests}
+        state = self._sealer.seal(self._ctx, {"asked": self._digests, "answers": answers})
+        return t.InputRequiredResult(input_requests=self._open, request_state=state)
+
+
+_DIGEST: Final = 32
+
+
+def _typed_answer(key: str, answer: Any, kind: Any) -> Any:
+    try:
+        return codec.convert(answer, kind)
+    except codec.Misfit as exc:
+        raise ToolError(f"the client's answer to {key!r} cannot be read: {exc}") from None
+
+
+# --- the graph --------------------------------------------------------------------------------------
+
+
+def _identity(function: Callable[..., Any]) -> Any:
+    """What makes two mentions of a resolver the same: bound methods are made anew each time."""
+    owner = getattr(function, "__self__", None)
+    return (id(getattr(function, "__func__", function)), id(owner)) if owner is not None else id(function)
+
+
+def _check_questions(tool: str, name: str, returns: Any) -> None:
+    asked = [arm for arm in union_arms(returns) if (get_origin(arm) or arm) in (Elicit, Sample, ListRoots)]
+    if len(asked) > 1:
+        raise InvalidSignature(f"tool {tool!r}: resolver {name!r} may ask several things; make it several resolvers")
+    for arm in asked:
+        if get_origin(arm) is Elicit:
+            Form(get_args(arm)[0])
