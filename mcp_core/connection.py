@@ -120,6 +120,8 @@ class Connection:
     """
 
     headers: Mapping[str, str] | None = None
+    auth: Any = None
+    shakes_hands: bool = True
 
     def __init__(
         self,
@@ -357,6 +359,9 @@ class Connection:
     @handshake.setter
     def handshake(self, handshake: Handshake) -> None:
         self._session.handshake = handshake
+
+    async def close_stream(self, retry: float) -> None:
+        """There is one channel, and it stays."""
 
     def abandoned(self, request_id: RequestId) -> bool:
         """Whether the request was cancelled."""

@@ -63,6 +63,16 @@ class Peer(Protocol):
         ...
 
     @property
+    def auth(self) -> Any:
+        """What the transport found out about the caller; `None` where nobody asks."""
+        ...
+
+    @property
+    def shakes_hands(self) -> bool:
+        """Whether `initialize` settles something here: then `handshake` can be set."""
+        ...
+
+    @property
     def server(self) -> Any:
         """The server that serves the request."""
         ...
@@ -82,6 +92,10 @@ class Peer(Protocol):
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         """Make a request of the client, and wait for its result."""
+        ...
+
+    async def close_stream(self, retry: float) -> None:
+        """End the stream of the answer early, if there is one that can be taken up again."""
         ...
 
     def abandoned(self, request_id: RequestId) -> bool:
@@ -155,6 +169,11 @@ class RequestContext(Generic[L]):
     def headers(self) -> Mapping[str, str] | None:
         """The HTTP headers of the request, names in lower case; `None` on other transports."""
         return self._peer.headers
+
+    @property
+    def auth(self) -> Any:
+        """The caller's `AccessToken`, where the transport asks for one; otherwise `None`."""
+        return self._peer.auth
 
     @property
     def lifespan_context(self) -> L:
@@ -254,6 +273,14 @@ class RequestContext(Generic[L]):
         """Send a notification that belongs to this request, of any method."""
         if not self._is_over:
             await self._send(method, params)
+
+    async def close_stream(self, retry: float = 1.0) -> None:
+        """End the HTTP stream of the answer now; the client comes back for the rest after `retry` seconds.
+
+        For long calls of handshake-era clients, on a server with an event store; elsewhere
+        it does nothing.
+        """
+        await self._peer.close_stream(retry)
 
     async def _send(self, method: str, params: Any) -> None:
         self._peer.notify(encode_notification(method, projection.project(params, self.protocol_version)))

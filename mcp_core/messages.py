@@ -199,7 +199,8 @@ def decode_batch(data: bytes) -> list[Frame] | Malformed:
 # --- writing ------------------------------------------------------------------------
 
 
-def _id_bytes(request_id: RequestId) -> bytes:
+def id_bytes(request_id: RequestId) -> bytes:
+    """An id as it stands in a message."""
     return b"%d" % request_id if type(request_id) is int else codec.encode(request_id)
 
 
@@ -210,8 +211,8 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
     and ends with the brace. The result must not be empty then.
     """
     if tail:
-        return b"".join((b'{"jsonrpc":"2.0","id":', _id_bytes(request_id), b',"result":', result[:-1], tail, b"}"))
-    return b"".join((b'{"jsonrpc":"2.0","id":', _id_bytes(request_id), b',"result":', result, b"}"))
+        return b"".join((b'{"jsonrpc":"2.0","id":', id_bytes(request_id), b',"result":', result[:-1], tail, b"}"))
+    return b"".join((b'{"jsonrpc":"2.0","id":', id_bytes(request_id), b',"result":', result, b"}"))
 
 
 def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
@@ -219,13 +220,13 @@ def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
     body: dict[str, Any] = {"code": error.code, "message": error.message}
     if error.data is not None:
         body["data"] = error.data
-    member = b"" if request_id is None else b'"id":%b,' % _id_bytes(request_id)
+    member = b"" if request_id is None else b'"id":%b,' % id_bytes(request_id)
     return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode(body))
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
     """A request; params that are `None` are left out."""
-    return b'{"jsonrpc":"2.0","id":%b,%b' % (_id_bytes(request_id), _call(method, params))
+    return b'{"jsonrpc":"2.0","id":%b,%b' % (id_bytes(request_id), _call(method, params))
 
 
 def encode_notification(method: str, params: Any) -> bytes:

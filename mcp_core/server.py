@@ -8,9 +8,9 @@ Spec: basic/lifecycle; server/discover; basic/versioning.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from msgspec import Raw
 
@@ -235,9 +235,10 @@ class Server(Generic[L]):
 
     def _initialize(self, ctx: RequestContext[Any], params: t.InitializeRequestParams) -> t.InitializeResult:
         served = tuple(r for r in HANDSHAKE_REVISIONS if r in self.protocol_versions)
-        if not served or not isinstance(ctx.peer, Connection):
+        peer: Any = ctx.peer
+        if not served or not peer.shakes_hands:
             raise UnsupportedProtocolVersion(params.protocol_version, self._offered(with_handshake=False))
-        handshake = ctx.peer.handshake = Handshake.negotiate(params, served)
+        handshake = peer.handshake = Handshake.negotiate(params, served)
         return t.InitializeResult(
             protocol_version=handshake.revision,
             capabilities=self.capabilities(handshake.revision),
@@ -280,9 +281,20 @@ class Server(Generic[L]):
         if self._listen is not None:
             self._listen.close()
 
-    def _forward(self, connection: Connection, event: Event) -> None:
-        """Tell a handshake-era client of a change."""
-        handshake = connection.handshake
+    def on_change(self, listener: Callable[[Event], None]) -> Callable[[], None]:
+        """Be told of each announced change; the returned call ends that. For transports."""
+        return (lambda: None) if self._bus is None else self._bus.subscribe(listener)
+
+    def attach(self, backend: Backend) -> Callable[[], None]:
+        """Offer the loop that `announce` publishes on; the returned call takes it back. For transports."""
+        return (lambda: None) if self._announcer is None else self._announcer.attach(backend)
+
+    def follow(self, client: HandshakeClient) -> Callable[[], None]:
+        """Tell a handshake-era client of changes; the returned call ends that. For transports."""
+        return self.on_change(lambda event: self._forward(client, event))
+
+    def _forward(self, client: HandshakeClient, event: Event) -> None:
+        handshake = client.handshake
         if handshake is None:
             return
         if isinstance(event, ResourceUpdated):
@@ -293,7 +305,7 @@ class Server(Generic[L]):
             if not _declared(event, self.capabilities(handshake.revision)):
                 return
             params = None
-        connection.notify(encode_notification(method_of(event), params))
+        client.notify(encode_notification(method_of(event), params))
 
     # --- serving ---------------------------------------------------------------------------------
 
@@ -326,11 +338,7 @@ class Server(Generic[L]):
         connection = Connection(
             _Current(self), backend, channel, server=self, lifespan_context=state, observers=self.observers
         )
-        if self._bus is None or self._announcer is None:
-            yield connection
-            return
-        forget = self._bus.subscribe(lambda event: self._forward(connection, event))
-        detach = self._announcer.attach(backend)
+        forget, detach = self.follow(connection), self.attach(backend)
         try:
             yield connection
         finally:
@@ -356,7 +364,7 @@ class Server(Generic[L]):
         frame = decode_frame(message)
         if isinstance(frame, Malformed):
             return encode_error(frame.id, frame.error) if frame.answerable else None
-        peer = _Caller(self, await self._state(), headers, notify)
+        peer = _Caller(self, await self.state(), headers, notify)
         if isinstance(frame, Request):
             answer = self.dispatcher.begin(frame, peer)
             return answer if isinstance(answer, bytes) else await answer
@@ -367,7 +375,8 @@ class Server(Generic[L]):
             return None
         return encode_error(None, InvalidRequest("a response answers nothing here"))
 
-    async def _state(self) -> Any:
+    async def state(self) -> Any:
+        """What the lifespan yielded; entered by the first call, and kept until `aclose`, if nobody holds it."""
         if self._lifespan is None:
             return {}
         try:
@@ -387,29 +396,66 @@ class Server(Generic[L]):
 
     def run(
         self,
-        transport: Literal["stdio"] = "stdio",
+        transport: Literal["stdio", "streamable-http"] = "stdio",
         *,
-        loop: Literal["asyncio", "uvloop", "trio"] = "asyncio",
+        loop: Literal["asyncio", "uvloop", "trio"] | None = None,
         **options: Any,
     ) -> None:
         """Serve until the input ends, or SIGINT or SIGTERM comes. Blocks.
 
         Options of `stdio`: `max_message_size` in bytes, `drain_timeout` in seconds (what
-        accepted requests may still take at the end of the input).
+        accepted requests may still take at the end of the input). Those of
+        `streamable-http` are `host`, `port`, and the options of `streamable_http_app`; it
+        needs the extra `http`.
+
+        `loop` is asyncio's own for stdio and uvloop, where it is installed, for HTTP (P-36).
 
         Raises:
             ValueError: The transport is unknown.
             RuntimeError: An event loop runs already; use `run_stdio_async` there.
         """
-        if transport != "stdio":
-            raise ValueError(f"unknown transport {transport!r}; known is 'stdio'")
-        _run_blocking(lambda: self.run_stdio_async(**options), loop)
+        if transport == "stdio":
+            _run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
+        elif transport == "streamable-http":
+            from mcp_core.transports.streamable_http.serving import serve
+
+            serve(self, loop=loop, **options)
+        else:
+            raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
+
+    def streamable_http_app(self, **options: Any) -> ASGIApp:
+        """An ASGI app that serves both eras over Streamable HTTP.
+
+        Options are the fields of `mcp_core.transports.streamable_http.HTTPOptions`. Serve it
+        by itself or mount it: its lifespan needs no wiring.
+        """
+        from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP
+
+        return StreamableHTTP(self, HTTPOptions(**options))
 
     async def run_stdio_async(self, **options: Any) -> None:
         """Serve stdin and stdout from inside an event loop; the options are those of `run`."""
         from mcp_core.transports.stdio import serve_stdio
 
         await serve_stdio(self, **options)
+
+
+ASGIApp: TypeAlias = Callable[
+    [MutableMapping[str, Any], Callable[[], Awaitable[Any]], Callable[[MutableMapping[str, Any]], Awaitable[None]]],
+    Awaitable[None],
+]
+"""What an ASGI server, or a framework, can serve."""
+
+
+class HandshakeClient(Protocol):
+    """A client that has shaken hands, as far as changes go."""
+
+    @property
+    def handshake(self) -> Handshake | None:
+        """What `initialize` settled."""
+
+    def notify(self, message: bytes) -> None:
+        """Send a notification that belongs to no request."""
 
 
 class _Current:
@@ -432,7 +478,9 @@ class _Caller:
 
     __slots__ = ("_notify", "headers", "lifespan_context", "server")
 
+    auth = None
     handshake = None
+    shakes_hands = False
 
     def __init__(
         self,
@@ -455,6 +503,9 @@ class _Caller:
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent: there is no connection")
+
+    async def close_stream(self, retry: float) -> None:
+        """There is no stream."""
 
     def abandoned(self, request_id: RequestId) -> bool:
         return False

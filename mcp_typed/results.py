@@ -86,6 +86,7 @@ class Returns:
         function = plan.title
         promised = self._promised(plan.returns, function)
         self._may_be_media = _is_media(promised)
+        self._may_be_anything = Any in _leaves(promised, set())
         if structured_output is False or (promised is CallToolResult):
             return
         if promised is MISSING:
@@ -167,12 +168,16 @@ class Returns:
         if self._wrapped:
             validated = shape.validate({"result": value})
             whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)
-            content = _plain_blocks(value) if self._may_be_media else _blocks(validated["result"], whole[10:-1])
+            content = _plain_blocks(value) if self._is_content(value) else _blocks(validated["result"], whole[10:-1])
             return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
         validated = shape.validate(value)
         data = shape.to_json(validated)
-        content = _plain_blocks(value) if self._may_be_media else _blocks(validated, data)
+        content = _plain_blocks(value) if self._is_content(value) else _blocks(validated, data)
         return CallToolResult(content=content, structured_content=cast("Any", Raw(data)))
+
+    def _is_content(self, value: Any) -> bool:
+        """Whether the value is content blocks, which go out as they are, promise or not."""
+        return self._may_be_media or (self._may_be_anything and (is_block(value) or blocks_in(value)))
 
     def _checked(self, result: CallToolResult) -> CallToolResult:
         """A result built by hand, which goes out as it is if it keeps the promise there is."""

@@ -6,7 +6,7 @@ Plugs into the core's public hooks like any other user of the core.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
 from msgspec import Raw
 
@@ -22,6 +22,9 @@ from mcp_typed.context import Context
 from mcp_typed.errors import ToolError
 from mcp_typed.lint import Finding, findings
 from mcp_typed.tools import FunctionTool, InvalidArgumentsHook, Policy, Run
+
+if TYPE_CHECKING:
+    from mcp_core.server import ASGIApp
 
 __all__ = ["MCPServer"]
 
@@ -257,6 +260,10 @@ class MCPServer:
     def run(self, transport: Any = "stdio", **options: Any) -> None:
         """Serve until the input ends, or SIGINT or SIGTERM comes; options as `Server.run`."""
         self.server.run(transport, **options)
+
+    def streamable_http_app(self, **options: Any) -> ASGIApp:
+        """An ASGI app that serves over Streamable HTTP; options as `HTTPOptions`."""
+        return self.server.streamable_http_app(**options)
 
     async def run_stdio_async(self, **options: Any) -> None:
         """Serve stdin and stdout from inside an event loop; options as `Server.run`."""

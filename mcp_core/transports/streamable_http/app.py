@@ -1,0 +1,315 @@
+"""Streamable HTTP as a plain ASGI app: both protocol eras on one path.
+
+Takes each request through the guards, reads its body, and hands it to the era it is of.
+Knows options, paths and the server; nothing of what messages mean.
+Spec: basic/transports/streamable-http; R-HTTP-01, R-HS-01 to R-HS-12.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from mcp_core import codec
+from mcp_core.backend import current_backend, open_backend
+from mcp_core.errors import InternalError, InvalidRequest, ParseError
+from mcp_core.handlers import read_meta
+from mcp_core.journal import Journal
+from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
+from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.subscriptions import Event, ToolsListChanged
+from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
+from mcp_core.transports.streamable_http.event_store import EventStore
+from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Refused, Scope
+from mcp_core.transports.streamable_http.guards import (
+    Accepted,
+    Guard,
+    TransportSecuritySettings,
+    accepted,
+    check_content_type,
+)
+from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
+from mcp_core.transports.streamable_http.modern import claims_modern, post_modern
+from mcp_core.transports.streamable_http.sessions import Session, Sessions
+
+if TYPE_CHECKING:
+    from mcp_core.server import Server
+
+__all__ = ["HTTPOptions", "StreamableHTTP"]
+
+_journal = Journal(__name__)
+
+
+class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
+    """How a server is served over HTTP.
+
+    `host` is where it is bound: loopback lets in loopback names only, unless
+    `transport_security` says more. `json_response` never streams to handshake-era
+    clients, `stateless_http` keeps no sessions for them. With an `event_store` their
+    streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
+    that goes away for one that cancels, as a 2026-07-28 client always is.
+    `max_request_body_size` is in bytes; `session_idle_timeout` and `keep_alive` (comments
+    on open streams) in seconds. `health_path` answers GET with 200.
+    """
+
+    host: str = "127.0.0.1"
+    streamable_http_path: str = "/mcp"
+    json_response: bool = False
+    stateless_http: bool = False
+    event_store: EventStore | None = None
+    transport_security: TransportSecuritySettings | None = None
+    max_request_body_size: int = 4 * 2**20
+    max_sessions: int = 10_000
+    session_idle_timeout: float | None = 1800.0
+    cancel_on_disconnect: bool = False
+    keep_alive: float = 15.0
+    health_path: str | None = None
+
+
+class Endings:
+    """Calls to be made when the app ends."""
+
+    def __init__(self) -> None:
+        self._calls: dict[object, Callable[[], None]] = {}
+
+    def add(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Make a call then; the returned call takes it back."""
+        token = object()
+        self._calls[token] = call
+
+        def undo() -> None:
+            self._calls.pop(token, None)
+
+        return undo
+
+    def come(self) -> None:
+        """Make them."""
+        for call in list(self._calls.values()):
+            call()
+
+
+class StreamableHTTP:
+    """The ASGI app of one server. Mount it anywhere; its lifespan needs no wiring."""
+
+    def __init__(self, server: Server[Any], options: HTTPOptions) -> None:
+        self.server = server
+        self.options = options
+        self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
+        self.endings = Endings()
+        self._guard = Guard(options.host, options.transport_security)
+        self._path = options.streamable_http_path.rstrip("/")
+        self._marked: dict[str, Mapping[tuple[str, ...], str]] | None = None
+        self._ready = False
+        self._lifespan: Any = None
+
+    async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
+        """Serve one ASGI connection."""
+        if scope["type"] == "http":
+            await self._serve(Exchange(scope, receive, send))
+        elif scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+
+    # --- one request -----------------------------------------------------------------------------
+
+    async def _serve(self, exchange: Exchange) -> None:
+        try:
+            await self._routed(exchange)
+        except Refused as refused:
+            if not exchange.started:
+                await exchange.refuse(refused)
+        except ConnectionError:
+            return  # the client went away before its body was whole
+        except Exception as exc:
+            _journal.error("an HTTP request failed", exc=exc)
+            if exchange.started:
+                raise
+            await exchange.refuse(Refused(500, InternalError("Internal server error")))
+
+    async def _routed(self, exchange: Exchange) -> None:
+        path = exchange.path
+        root: str = exchange.scope.get("root_path", "")
+        if root and path.startswith(root):
+            path = path[len(root) :]
+        # With and without a slash at the end: clients and proxies do not follow redirects of a POST.
+        path = path.rstrip("/")
+        if path != self._path:
+            if self.options.health_path is not None and path == self.options.health_path.rstrip("/"):
+                await exchange.reply(200, b'{"status":"ok"}')
+                return
+            raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
+        self._guard.check(exchange)
+        auth = await self._authorised(exchange)
+        if exchange.method == "POST":
+            await self._post(exchange, auth)
+        elif exchange.method in ("GET", "DELETE") and self._serves_handshakes:
+            await (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
+        else:
+            raise self.method_not_allowed()
+
+    async def _authorised(self, exchange: Exchange) -> Any:
+        return None
+
+    async def _post(self, exchange: Exchange, auth: Any) -> None:
+        check_content_type(exchange)
+        accepts = self.accepts(exchange)
+        if not accepts.json and not accepts.stream:
+            raise Refused(406, InvalidRequest("Accept must let in application/json or text/event-stream"))
+        body = await exchange.body(self.options.max_request_body_size)
+        if not body.strip():
+            raise Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
+        frame = decode_frame(body)
+        if isinstance(frame, Malformed):
+            if (
+                is_batch(body)
+                and self._serves_handshakes
+                and not self.options.stateless_http
+                and b"mcp-session-id" in exchange.fields
+            ):
+                await post_batch(self, exchange, body, accepts, auth)
+                return
+            raise Refused(400, frame.error, request_id=frame.id)
+        if isinstance(frame, Request | Notification) and (
+            claims_modern(exchange, frame.params) or not self._serves_handshakes
+        ):
+            await post_modern(self, exchange, frame, accepts, auth)
+        elif not self._serves_handshakes:
+            raise Refused(400, InvalidRequest("a response answers nothing here"))
+        else:
+            await post_handshake(self, exchange, frame, accepts, auth)
+
+    @property
+    def _serves_handshakes(self) -> bool:
+        return any(revision < "2026" for revision in self.server.protocol_versions)
+
+    def accepts(self, exchange: Exchange) -> Accepted:
+        """Which forms of an answer the client takes."""
+        return accepted(exchange.fields.get(b"accept"))
+
+    def method_not_allowed(self) -> Refused:
+        """405, for a method that is not served, or a stream that there is none of."""
+        allowed = b"POST" if self.options.stateless_http or not self._serves_handshakes else b"GET, POST, DELETE"
+        return Refused(405, InvalidRequest("Method Not Allowed"), headers=[(b"allow", allowed)])
+
+    # --- streams -----------------------------------------------------------------------------------
+
+    async def keep_alive(self, answer: Answer) -> None:
+        """Write comments on the stream of an answer while there is one."""
+        import anyio
+
+        while True:
+            await anyio.sleep(self.options.keep_alive)
+            await answer.keep_alive()
+
+    async def comment(self, exchange: Exchange) -> None:
+        """Write comments on an open stream."""
+        import anyio
+
+        while True:
+            await anyio.sleep(self.options.keep_alive)
+            await exchange.write(KEEP_ALIVE)
+
+    def follow(self, session: Session) -> Callable[[], None]:
+        """Tell the client of a session of changes; the returned call ends that."""
+        return self.server.follow(session)
+
+    # --- parameters in headers -----------------------------------------------------------------------
+
+    async def marked_parameters(self, request: Request) -> Mapping[tuple[str, ...], str]:
+        """The parameters of the called tool that are mirrored in headers (P-33)."""
+        if self._marked is None:
+            self._marked = await self._read_marks(request)
+        if not self._marked:
+            return _NONE
+        return self._marked.get(_called(request), _NONE)
+
+    async def _read_marks(self, request: Request) -> dict[str, Mapping[tuple[str, ...], str]]:
+        """Read the list of tools once, as the calling client would see it."""
+        marked: dict[str, Mapping[tuple[str, ...], str]] = {}
+        cursor: str | None = None
+        for _ in range(1000):
+            page = await self._tools_page(request, cursor)
+            for tool in page.get("tools", []):
+                try:
+                    found = parameter_headers(tool.get("inputSchema", {}))
+                except InvalidMark as exc:
+                    _journal.warning("tool %s: %s; clients over HTTP will leave it out", tool.get("name"), exc)
+                    continue
+                if found:
+                    marked[tool["name"]] = found
+            cursor = page.get("nextCursor")
+            if cursor is None:
+                break
+        return marked
+
+    async def _tools_page(self, request: Request, cursor: str | None) -> dict[str, Any]:
+        if not self.server.serves("tools/list"):
+            return {}
+        params: dict[str, Any] = {"_meta": read_meta(request.params)}
+        if cursor is not None:
+            params["cursor"] = cursor
+        answer = await self.server.handle(
+            codec.encode({"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": params})
+        )
+        page: Any = codec.decode_any(answer or b"{}")
+        result = page.get("result")
+        return result if codec.is_object(result) else {}
+
+    def _forget_marks(self, event: Event) -> None:
+        if isinstance(event, ToolsListChanged):
+            self._marked = None
+
+    # --- life --------------------------------------------------------------------------------------
+
+    async def state(self) -> Any:
+        """What the server's lifespan yielded; it is entered by the first request if nobody did."""
+        if not self._ready:
+            self._ready = True
+            self.server.on_change(self._forget_marks)
+            self.server.attach(current_backend())
+        return await self.server.state()
+
+    async def _live(self, receive: ASGIReceive, send: ASGISend) -> None:
+        """The lifespan as the ASGI server tells it."""
+        await receive()
+        try:
+            async with open_backend() as backend, self.server.running():
+                self._ready = True
+                self.server.on_change(self._forget_marks)
+                detach = self.server.attach(backend)
+                await send({"type": "lifespan.startup.complete"})
+                await receive()
+                detach()
+                self.close()
+        except Exception as exc:
+            _journal.error("the server's lifespan failed", exc=exc)
+            await send({"type": "lifespan.startup.failed", "message": f"{type(exc).__name__}: {exc}"})
+            return
+        await send({"type": "lifespan.shutdown.complete"})
+
+    def close(self) -> None:
+        """End every stream and session: subscriptions with their result, others as they are."""
+        self.server.end_subscriptions()
+        self.endings.come()
+        self.sessions.end_all()
+
+
+_NONE: Final[Mapping[tuple[str, ...], str]] = {}
+
+
+class _Called(msgspec.Struct):
+    name: str = ""
+
+
+_called_decoder: codec.Decoder[_Called] = codec.decoder(_Called)
+
+
+def _called(request: Request) -> str:
+    try:
+        return _called_decoder(request.params).name
+    except (codec.Misfit, codec.Undecodable):
+        return ""

@@ -1,0 +1,162 @@
+"""One HTTP request and its response, over ASGI.
+
+Reads headers and body, writes JSON or an event stream. Knows HTTP and ASGI; nothing of
+sessions or methods.
+Spec: basic/transports/streamable-http, "Sending Messages", "Receiving Messages".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from typing import Any, Final, TypeAlias
+
+from mcp_core.errors import InvalidRequest, MCPError
+from mcp_core.messages import RequestId, encode_error
+
+__all__ = ["ASGIReceive", "ASGISend", "Exchange", "Header", "Refused", "Scope", "event"]
+
+Scope: TypeAlias = MutableMapping[str, Any]
+ASGIReceive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+ASGISend: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Header: TypeAlias = tuple[bytes, bytes]
+
+_JSON: Final[Header] = (b"content-type", b"application/json")
+_EVENT_STREAM: Final[list[Header]] = [
+    (b"content-type", b"text/event-stream"),
+    (b"cache-control", b"no-cache, no-transform"),
+    (b"x-accel-buffering", b"no"),  # R-HTTP-10: proxies pass each event on at once
+]
+
+
+class Refused(Exception):
+    """The request is answered with this status and JSON-RPC error."""
+
+    def __init__(
+        self, status: int, error: MCPError, *, request_id: RequestId | None = None, headers: Iterable[Header] = ()
+    ) -> None:
+        super().__init__(str(error))
+        self.status = status
+        self.error = error
+        self.request_id = request_id
+        self.headers = tuple(headers)
+
+
+class Exchange:
+    """One request, and the response to it, which is written once."""
+
+    __slots__ = ("_headers", "_receive", "_send", "fields", "method", "path", "repeated", "scope", "started")
+
+    def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
+        self.scope = scope
+        self.method: str = scope["method"]
+        self.path: str = scope["path"]
+        self._receive = receive
+        self._send = send
+        self._headers: Mapping[str, str] | None = None
+        self.started = False
+        self.fields: dict[bytes, bytes] = {}
+        """Header values by lower-case name; the last where a name was sent twice."""
+        self.repeated: set[bytes] = set()
+        for name, value in scope["headers"]:
+            if name in self.fields:
+                self.repeated.add(name)
+            self.fields[name] = value
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers as text, for handlers; values of repeated names joined by commas."""
+        if self._headers is None:
+            found: dict[str, str] = {}
+            for raw_name, raw_value in self.scope["headers"]:
+                name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+                found[name] = f"{found[name]}, {value}" if name in found else value
+            self._headers = found
+        return self._headers
+
+    def text(self, name: bytes) -> str | None:
+        """One header as text."""
+        value = self.fields.get(name)
+        return None if value is None else value.decode("latin-1").strip()
+
+    # --- the request -----------------------------------------------------------------------
+
+    async def body(self, limit: int) -> bytes:
+        """The whole body.
+
+        Raises:
+            Refused: It is larger than `limit` bytes (413).
+            ConnectionError: The client went away before its end.
+        """
+        announced = self.fields.get(b"content-length")
+        if announced is not None and announced.isdigit() and int(announced) > limit:
+            raise _too_large(limit)
+        message = await self._receive()
+        if message["type"] == "http.request" and not message.get("more_body"):
+            body: bytes = message.get("body", b"")
+            if len(body) > limit:
+                raise _too_large(limit)
+            return body
+        gathered = bytearray()  # bounded by bytes, whatever the number of pieces
+        while True:
+            if message["type"] == "http.disconnect":
+                raise ConnectionError("the client went away")
+            gathered += message.get("body", b"")
+            if len(gathered) > limit:
+                raise _too_large(limit)
+            if not message.get("more_body"):
+                return bytes(gathered)
+            message = await self._receive()
+
+    async def gone(self) -> None:
+        """Wait until the client goes away. Only after the body was read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    # --- the response ----------------------------------------------------------------------
+
+    async def reply(self, status: int, body: bytes = b"", headers: Iterable[Header] = ()) -> None:
+        """Answer with one JSON body, or none."""
+        self.started = True
+        fields = (
+            [_JSON, (b"content-length", b"%d" % len(body)), *headers]
+            if body
+            else [
+                (b"content-length", b"0"),
+                *headers,
+            ]
+        )
+        await self._send({"type": "http.response.start", "status": status, "headers": fields})
+        await self._send({"type": "http.response.body", "body": body})
+
+    async def refuse(self, refused: Refused) -> None:
+        """Answer with an error that says what to change."""
+        await self.reply(refused.status, encode_error(refused.request_id, refused.error), refused.headers)
+
+    async def open_stream(self, headers: Iterable[Header] = ()) -> None:
+        """Begin to answer with an event stream."""
+        self.started = True
+        await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENT_STREAM, *headers]})
+
+    async def write(self, data: bytes) -> None:
+        """Write to the event stream."""
+        await self._send({"type": "http.response.body", "body": data, "more_body": True})
+
+    async def end_stream(self, data: bytes = b"") -> None:
+        """Write the last of the event stream."""
+        await self._send({"type": "http.response.body", "body": data})
+
+
+def _too_large(limit: int) -> Refused:
+    return Refused(413, InvalidRequest(f"the body is larger than {limit} bytes (max_request_body_size)"))
+
+
+def event(message: bytes, event_id: str | None = None, retry: float | None = None) -> bytes:
+    """One event. `retry` is in seconds; a message of no bytes is a priming event."""
+    head = b""
+    if event_id is not None:
+        head += b"id: %b\n" % event_id.encode()
+    if retry is not None:
+        head += b"retry: %d\n" % int(retry * 1000)
+    if not message:
+        return head + b"data: \n\n"
+    return b"%bevent: message\ndata: %b\n\n" % (head, message)

@@ -1,0 +1,328 @@
+"""POST, GET and DELETE in the handshake-era revisions.
+
+One POST brings one message (2025-03-26: or an array); answers go on the stream of the
+POST they belong to, everything else on the stream of a GET. A client that goes away
+cancels nothing (P-31). Knows sessions and the dispatcher.
+Spec: 2025-11-25/basic/transports, "Streamable HTTP"; R-HTTPL-01 to R-HTTPL-13.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.backend.interruptible import WAITS, beside, interruptible
+from mcp_core.errors import InvalidRequest
+from mcp_core.messages import (
+    ErrorResponse,
+    Frame,
+    Malformed,
+    Notification,
+    Request,
+    Response,
+    decode_batch,
+    encode_error,
+)
+from mcp_core.revisions import HANDSHAKE_REVISIONS, V2025_03_26
+from mcp_core.session import Handshake
+from mcp_core.transports.streamable_http.answers import Answer, Stored
+from mcp_core.transports.streamable_http.exchange import Exchange, Header, Refused, event
+from mcp_core.transports.streamable_http.guards import Accepted
+from mcp_core.transports.streamable_http.mirrored import VERSION
+from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session
+
+if TYPE_CHECKING:
+    from mcp_core.transports.streamable_http.app import StreamableHTTP
+
+__all__ = ["delete_session", "listen", "post_batch", "post_handshake"]
+
+SESSION_ID: Final = b"mcp-session-id"
+LAST_EVENT_ID: Final = b"last-event-id"
+
+_cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
+
+
+async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, accepts: Accepted, auth: Any) -> None:
+    """Answer one message.
+
+    Raises:
+        Refused: There is no such session, or no room for one, or the version is wrong.
+    """
+    request_id = frame.id if isinstance(frame, Request) else None
+    if isinstance(frame, Request) and frame.method == "initialize":
+        await _initialize(app, exchange, frame, accepts, auth)
+        return
+    session = _session(app, exchange, auth, request_id=request_id)
+    with _in_use(session):
+        if isinstance(frame, Request):
+            await _request(app, exchange, session, frame, accepts, auth)
+        else:
+            await _one_way(app, exchange, session, frame, auth)
+            await exchange.reply(202)
+
+
+async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, accepts: Accepted, auth: Any) -> None:
+    """Answer an array, which only 2025-03-26 knows (P-29).
+
+    Raises:
+        Refused: The session has agreed on another revision, or the array is empty.
+    """
+    session = _session(app, exchange, auth, request_id=None)
+    if session.handshake is None or session.handshake.revision != V2025_03_26:
+        raise Refused(400, InvalidRequest("the body must be a single JSON-RPC message; 2025-03-26 alone knows arrays"))
+    frames = decode_batch(body)
+    if isinstance(frames, Malformed):
+        raise Refused(400, frames.error, request_id=frames.id)
+    with _in_use(session):
+        answers: list[bytes] = []
+        answer = Answer(exchange, accepts)
+        for frame in frames:
+            if isinstance(frame, Malformed):
+                answers.append(encode_error(frame.id, frame.error))
+            elif not isinstance(frame, Request):
+                await _one_way(app, exchange, session, frame, auth)
+            elif frame.method == "initialize":
+                answers.append(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
+            else:
+                message = await _answered(app, exchange, session, frame, answer, auth)
+                answers += [] if message is None else [message]
+        if answers:
+            await answer.result(b"[%b]" % b",".join(answers))
+        else:
+            await exchange.reply(202)
+
+
+async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
+    """GET: the stream for what belongs to no request, or the rest of one that broke off.
+
+    Raises:
+        Refused: There is no stream to give (405), no such session (404).
+    """
+    if app.options.stateless_http or SESSION_ID not in exchange.fields or not app.accepts(exchange).stream:
+        raise app.method_not_allowed()
+    session = _session(app, exchange, auth, request_id=None)
+    with _in_use(session):
+        last = exchange.text(LAST_EVENT_ID)
+        if last is not None and app.options.event_store is not None:
+            await _resume(app, exchange, session, last)
+            return
+        stored = Stored(app.options.event_store, session.next_stream_id()) if app.options.event_store else None
+        await _hold_open(app, exchange, session, stored)
+
+
+async def delete_session(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
+    """DELETE: the client is done.
+
+    Raises:
+        Refused: There are no sessions (405), or not this one (404).
+    """
+    if app.options.stateless_http:
+        raise app.method_not_allowed()
+    session = _session(app, exchange, auth, request_id=None)
+    app.sessions.remove(session)
+    await exchange.reply(200)
+
+
+# --- sessions ---------------------------------------------------------------------------------------
+
+
+class _in_use:
+    """While a request of a session is open, the session is not idle."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __enter__(self) -> None:
+        self._session.users += 1
+
+    def __exit__(self, *_: object) -> None:
+        self._session.users -= 1
+
+
+def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
+    """The session that a request belongs to."""
+    stated = exchange.text(VERSION)
+    if stated is not None and stated not in HANDSHAKE_REVISIONS:
+        served = ", ".join(app.server.protocol_versions)
+        raise Refused(
+            400,
+            InvalidRequest(f"MCP-Protocol-Version {stated!r} is not served; served are {served}"),
+            request_id=request_id,
+        )
+    if app.options.stateless_http:
+        session = Session(None)
+        capabilities, nobody = t.ClientCapabilities(), t.Implementation(name="", version="")
+        session.handshake = Handshake(stated or V2025_03_26, capabilities, nobody)
+        return session
+    session_id = exchange.text(SESSION_ID)
+    if session_id is None:
+        raise Refused(
+            400,
+            InvalidRequest("Mcp-Session-Id is missing; initialize gives one, every later request sends it"),
+            request_id=request_id,
+        )
+    found = app.sessions.find(session_id)
+    if found is None or found.auth_subject != _subject(auth):
+        raise Refused(404, InvalidRequest("Session not found; start anew with initialize"), request_id=request_id)
+    return found
+
+
+def _subject(auth: Any) -> Any:
+    """Whose session it is: another caller's token does not open it."""
+    return None if auth is None else (auth.client_id, auth.subject)
+
+
+async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, accepts: Accepted, auth: Any) -> None:
+    session = Session(None if app.options.stateless_http else app.sessions.new_id())
+    session.auth_subject = _subject(auth)
+    headers: tuple[Header, ...] = ()
+    if session.session_id is not None:
+        headers = ((b"mcp-session-id", session.session_id.encode()),)
+    answer = Answer(exchange, accepts, headers=headers, json_only=app.options.json_response)
+    message = await _answered(app, exchange, session, frame, answer, auth)
+    if session.handshake is None or session.session_id is None:
+        # Refused, or nothing is kept: there is no id to give out.
+        plain = Answer(exchange, accepts, json_only=app.options.json_response)
+        await plain.result(message or b"")
+        return
+    if not app.sessions.add(session):
+        raise Refused(
+            503, InvalidRequest("there are too many sessions (max_sessions)"), request_id=frame.id, headers=[_RETRY]
+        )
+    session.forget = app.follow(session)
+    await answer.result(message or b"")
+
+
+_RETRY: Final[Header] = (b"retry-after", b"10")
+
+
+# --- messages -----------------------------------------------------------------------------------------
+
+
+async def _request(
+    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, accepts: Accepted, auth: Any
+) -> None:
+    options = app.options
+    stored: Stored | None = None
+    if options.event_store is not None and session.session_id is not None and not options.json_response:
+        stored = Stored(options.event_store, session.next_stream_id())
+        session.streams[stored.stream_id] = stored
+    answer = Answer(exchange, accepts, json_only=options.json_response, stored=stored)
+    try:
+        if stored is not None and accepts.stream:
+            await answer.prime()
+        message = await _answered(app, exchange, session, frame, answer, auth)
+        if message is None:
+            await answer.nothing()
+        else:
+            await answer.result(message)
+    finally:
+        if stored is not None:
+            stored.ended = True
+            session.streams.pop(stored.stream_id, None)
+
+
+async def _answered(
+    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, answer: Answer, auth: Any
+) -> bytes | None:
+    """The answer to a request; `None` if it was cancelled."""
+    peer = HandshakePeer(app.server, session, exchange, answer, await app.state(), auth)
+    begun = app.server.dispatcher.begin(frame, peer)
+    if isinstance(begun, bytes):
+        return begun
+    work = peer.work = interruptible(begun)
+    works = session.running.setdefault(frame.id, [])
+    works.append(work)
+    try:
+        message = work.begin()
+        if message is not WAITS:
+            return message  # type: ignore[no-any-return]
+
+        async def watch() -> None:
+            await exchange.gone()
+            work.interrupt()
+
+        beside_it: list[Any] = [watch] if app.options.cancel_on_disconnect else []
+        if answer.can_stream:
+            beside_it.append(lambda: app.keep_alive(answer))
+        async with beside(*beside_it):
+            return await work.finish()  # type: ignore[no-any-return]
+    finally:
+        works.remove(work)
+        if not works:
+            session.running.pop(frame.id, None)
+
+
+async def _one_way(app: StreamableHTTP, exchange: Exchange, session: Session, frame: Frame, auth: Any) -> None:
+    """A notification, or the answer to a request of ours."""
+    if isinstance(frame, Response | ErrorResponse):
+        waiter = session.registry.resolve(frame.id)
+        if waiter is None:
+            return
+        if isinstance(frame, Response):
+            waiter.set(frame.result)
+        else:
+            waiter.fail(frame.error)
+    elif isinstance(frame, Notification):
+        if frame.method == "notifications/cancelled":
+            try:
+                session.cancel(_cancelled(frame.params).request_id)  # type: ignore[arg-type]
+            except (codec.Misfit, codec.Undecodable):
+                return  # R-CANC-03: malformed ones are ignored
+        peer = HandshakePeer(app.server, session, exchange, None, await app.state(), auth)
+        work = app.server.dispatcher.notify(frame, peer)
+        if work is not None:
+            await work
+
+
+# --- the GET stream -----------------------------------------------------------------------------------
+
+
+async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session, stored: Stored | None) -> None:
+    if session.listener is not None:
+        session.listener.close()  # one stream at a time: a message must not go out twice
+    listener = session.listener = Listener(exchange, stored)
+    await exchange.open_stream()
+    if stored is not None:
+        stored.sink = exchange
+        await stored.put(b"")
+    else:
+        await exchange.write(b": open\n\n")
+
+    async def watch() -> None:
+        await exchange.gone()
+        listener.close()
+
+    try:
+        async with beside(watch, lambda: app.comment(exchange)):
+            await listener.run()
+    finally:
+        if session.listener is listener:
+            session.listener = None
+
+
+async def _resume(app: StreamableHTTP, exchange: Exchange, session: Session, last: str) -> None:
+    """Send what came on a stream after this event, and go on with it if it has not ended."""
+    store = app.options.event_store
+    found = None if store is None else await store.replay_events_after(last)
+    if found is None or not session.owns(found[0]):
+        raise Refused(404, InvalidRequest("Last-Event-ID is not known here; its events are gone"))
+    stream_id, later = found
+    await exchange.open_stream()
+    stored = session.streams.get(stream_id)
+    for event_id, message in later:
+        await exchange.write(event(message, event_id))
+    if stored is None or stored.ended:
+        await exchange.end_stream()
+        return
+    stored.sink = exchange
+    # The events that came while these were written.
+    caught_up = later[-1][0] if later else last
+    missed = await store.replay_events_after(caught_up)  # type: ignore[union-attr]
+    for event_id, message in [] if missed is None else missed[1]:
+        await exchange.write(event(message, event_id))
+    async with beside(lambda: app.comment(exchange)):
+        await exchange.gone()
+    if stored.sink is exchange:
+        stored.sink = None

@@ -1,0 +1,143 @@
+"""Headers that repeat what a 2026-07-28 body says, for proxies that do not read it.
+
+Checks that they say the same. Knows headers and parameters; nothing of responses.
+Spec: basic/transports/streamable-http, "Standard Request Headers", "Server Validation";
+R-HTTP-13 to R-HTTP-25, R-HS-15 to R-HS-25.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from msgspec import Raw
+
+from mcp_core import codec
+from mcp_core.errors import HeaderMismatch
+from mcp_core.messages import Request
+from mcp_core.transports.streamable_http.exchange import Exchange
+
+__all__ = ["check_parameters", "check_routing"]
+
+VERSION: Final = b"mcp-protocol-version"
+METHOD: Final = b"mcp-method"
+NAME: Final = b"mcp-name"
+PARAMETER: Final = b"mcp-param-"
+
+
+class _Named(msgspec.Struct):
+    name: Raw = Raw(b"null")
+    uri: Raw = Raw(b"null")
+    arguments: Raw = Raw(b"null")
+
+
+_named: codec.Decoder[_Named] = codec.decoder(_Named)
+_NAMED_BY: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+
+def check_routing(exchange: Exchange, request: Request, version: str) -> None:
+    """
+    Raises:
+        HeaderMismatch: A standard header is missing, sent twice, or says something else
+            than the body.
+    """
+    fields = exchange.fields
+    if exchange.repeated:
+        for name in (VERSION, METHOD, NAME):
+            if name in exchange.repeated:
+                raise HeaderMismatch(f"{_shown(name)} may be sent once")
+    stated = fields.get(VERSION)
+    if stated is None:
+        raise HeaderMismatch(f"{_shown(VERSION)} is missing; _meta says {version}")
+    if stated.decode("latin-1").strip() != version:
+        raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta, {version}")
+    method = fields.get(METHOD)
+    if method is None or method.decode("latin-1").strip() != request.method:
+        raise HeaderMismatch(f"{_shown(METHOD)} {_fault(method)}; the body's method is {request.method!r}")
+    member = _NAMED_BY.get(request.method)
+    if member is not None:
+        _check_name(fields.get(NAME), request, member)
+
+
+def _check_name(value: bytes | None, request: Request, member: str) -> None:
+    try:
+        named = codec.decode_any(getattr(_named(request.params), member))
+    except (codec.Misfit, codec.Undecodable):
+        return  # what is wrong with the params, their handler's decoder says
+    if not isinstance(named, str):
+        return
+    if value is None or _decoded(NAME, value) != named:
+        raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {named!r}")
+
+
+def check_parameters(exchange: Exchange, request: Request, marked: Mapping[tuple[str, ...], str]) -> None:
+    """
+    Raises:
+        HeaderMismatch: The header of a marked parameter is missing, malformed, or says
+            something else than the arguments.
+    """
+    try:
+        arguments: Any = codec.decode_any(_named(request.params).arguments)
+    except (codec.Misfit, codec.Undecodable):
+        return
+    for path, name in marked.items():
+        field = PARAMETER + name.lower().encode()
+        value = exchange.fields.get(field)
+        given = _at(arguments, path)
+        shown = f"Mcp-Param-{name}"
+        what = ".".join(path)
+        if given is None:
+            if value is not None:
+                raise HeaderMismatch(f"{shown} is sent, but the body has no {what!r} argument")
+            continue
+        if value is None:
+            raise HeaderMismatch(f"{shown} header is missing but the body's {what!r} argument is present")
+        if field in exchange.repeated or not _agrees(_decoded(field, value), given):
+            raise HeaderMismatch(f"{shown} header does not match the body's {what!r} argument")
+
+
+def _at(arguments: Any, path: tuple[str, ...]) -> Any:
+    for name in path:
+        if not codec.is_object(arguments):
+            return None
+        arguments = arguments.get(name)
+    return arguments
+
+
+def _agrees(text: str, given: object) -> bool:
+    if isinstance(given, bool):
+        return text == ("true" if given else "false")
+    if isinstance(given, int | float):
+        try:
+            return float(text) == float(given) if not text.lstrip("-").isdigit() else int(text) == given
+        except (ValueError, OverflowError):
+            return False
+    return text == given
+
+
+_BEGIN: Final = b"=?base64?"
+_END: Final = b"?="
+
+
+def _decoded(name: bytes, value: bytes) -> str:
+    """A value as it was before it was made fit for a header (R-HTTP-18, R-HTTP-19)."""
+    value = value.strip(b" \t")
+    if value.startswith(_BEGIN) and value.endswith(_END):
+        try:
+            return base64.b64decode(value[len(_BEGIN) : -len(_END)], validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError):
+            raise HeaderMismatch(f"{_shown(name)} is no Base64 of UTF-8 between =?base64? and ?=") from None
+    if any(byte != 9 and not 32 <= byte <= 126 for byte in value):
+        raise HeaderMismatch(f"{_shown(name)} has characters that must be sent as =?base64?...?=")
+    return value.decode("ascii")
+
+
+def _fault(value: bytes | None) -> str:
+    return "is missing" if value is None else "does not match"
+
+
+def _shown(name: bytes) -> str:
+    return "-".join(part.decode().capitalize() for part in name.split(b"-"))

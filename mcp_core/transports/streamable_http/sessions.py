@@ -1,0 +1,253 @@
+"""Handshake-era sessions: what lasts from one HTTP request of a client to its next.
+
+Knows what is in flight and which stream a message goes on; nothing of headers or bodies.
+Spec: 2025-11-25/basic/transports, "Session Management"; R-HTTPL-04, R-HTTPL-05,
+R-HTTPL-09 to R-HTTPL-11.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from msgspec import Raw
+
+from mcp_core.backend import Waiter, current_backend
+from mcp_core.backend.interruptible import Interruptible
+from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
+from mcp_core.messages import RequestId, encode_notification, encode_request
+from mcp_core.session import Handshake
+from mcp_core.session import Session as Registry
+from mcp_core.transports.streamable_http.answers import Answer, Stored
+from mcp_core.transports.streamable_http.exchange import Exchange, event
+
+__all__ = ["HandshakePeer", "Session", "Sessions"]
+
+BACKLOG: Final = 256
+"""Messages that wait for a client without a stream of its own; then the oldest are dropped."""
+
+
+class Session:
+    """One client. Without an id it lasts for one request only."""
+
+    def __init__(self, session_id: str | None) -> None:
+        self.session_id = session_id
+        self.registry: Registry[Any, Waiter] = Registry()
+        self.handshake: Handshake | None = None
+        self.auth_subject: Any = None
+        self.running: dict[RequestId, list[Interruptible]] = {}
+        self.streams: dict[str, Stored] = {}
+        self.listener: Listener | None = None
+        self.endings: dict[object, Callable[[], None]] = {}
+        self.forget: Callable[[], None] = lambda: None
+        self.last_used = time.monotonic()
+        self.users = 0
+        self._stream_number = 0
+
+    def next_stream_id(self) -> str:
+        """An id for a stream: this session's, and no other's."""
+        self._stream_number += 1
+        return f"{self.session_id}/{self._stream_number}"
+
+    def owns(self, stream_id: str) -> bool:
+        """Whether a stream is one of this session's."""
+        return stream_id.rpartition("/")[0] == self.session_id
+
+    def notify(self, message: bytes) -> None:
+        """Send what belongs to no request, on the client's own stream."""
+        if self.listener is not None:
+            self.listener.put(message)
+
+    def cancel(self, request_id: RequestId) -> None:
+        """The client wants no answer to this request any more."""
+        for work in self.running.get(request_id, ()):
+            work.interrupt()
+
+    def end(self) -> None:
+        """Nothing comes any more: what waits for the client's answers fails."""
+        self.forget()
+        for request_id in list(self.registry.outgoing):
+            waiter = self.registry.resolve(request_id)
+            if waiter is not None:
+                waiter.fail(ConnectionClosed("the session ended before the answer came"))
+        for call in list(self.endings.values()):
+            call()
+        for works in list(self.running.values()):
+            for work in list(works):
+                work.interrupt()
+        if self.listener is not None:
+            self.listener.close()
+
+
+class Listener:
+    """The stream that a client holds open for what belongs to no request."""
+
+    def __init__(self, exchange: Exchange, stored: Stored | None) -> None:
+        self._exchange = exchange
+        self._stored = stored
+        self._waiting: list[bytes] = []
+        self._woken: Waiter | None = None
+        self._closed = False
+
+    def put(self, message: bytes) -> None:
+        """Take a message, to be sent soon."""
+        self._waiting.append(message)
+        if len(self._waiting) > BACKLOG:
+            del self._waiting[0]
+        self._wake()
+
+    def close(self) -> None:
+        """End the stream."""
+        self._closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._woken is not None:
+            self._woken.set(None)
+
+    async def run(self) -> None:
+        """Send what comes until it is closed."""
+        while not self._closed:
+            while self._waiting:
+                message = self._waiting.pop(0)
+                if self._stored is not None:
+                    await self._stored.put(message)
+                else:
+                    await self._exchange.write(event(message))
+            self._woken = current_backend().waiter()
+            await self._woken.wait()
+            self._woken = None
+        await self._exchange.end_stream()
+
+
+class Sessions:
+    """The sessions of one server, bounded in number and in idle time."""
+
+    def __init__(self, max_sessions: int, idle_timeout: float | None) -> None:
+        self._max = max_sessions
+        self._idle_timeout = idle_timeout
+        self._sessions: OrderedDict[str, Session] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @staticmethod
+    def new_id() -> str:
+        """An id that nobody guesses."""
+        return secrets.token_urlsafe(32)
+
+    def add(self, session: Session) -> bool:
+        """Keep a session; whether there is room for it."""
+        self._sweep()
+        if len(self._sessions) >= self._max or session.session_id is None:
+            return False
+        self._sessions[session.session_id] = session
+        return True
+
+    def find(self, session_id: str) -> Session | None:
+        """The session of this id; finding it is using it."""
+        session = self._sessions.get(session_id)
+        if session is None or self._is_idle(session, time.monotonic()):
+            return None
+        session.last_used = time.monotonic()
+        self._sessions.move_to_end(session_id)
+        return session
+
+    def remove(self, session: Session) -> None:
+        """End a session."""
+        if session.session_id is not None and self._sessions.pop(session.session_id, None) is not None:
+            session.end()
+
+    def end_all(self) -> None:
+        """End every session."""
+        for session in list(self._sessions.values()):
+            self.remove(session)
+
+    def _is_idle(self, session: Session, now: float) -> bool:
+        if self._idle_timeout is None or session.users:
+            return False
+        return now - session.last_used > self._idle_timeout
+
+    def _sweep(self) -> None:
+        """End sessions that were not used for long; the least recently used come first."""
+        now = time.monotonic()
+        for session in list(self._sessions.values()):
+            if self._is_idle(session, now):
+                self.remove(session)
+            elif not session.users:
+                break
+
+
+class HandshakePeer:
+    """The client of one request, or of one notification, of a session."""
+
+    shakes_hands = True
+
+    def __init__(
+        self, server: Any, session: Session, exchange: Exchange, answer: Answer | None, state: Any, auth: Any
+    ) -> None:
+        self.server = server
+        self.lifespan_context = state
+        self.auth = auth
+        self.work: Interruptible | None = None
+        self._session = session
+        self._exchange = exchange
+        self._answer = answer
+
+    @property
+    def handshake(self) -> Handshake | None:
+        return self._session.handshake
+
+    @handshake.setter
+    def handshake(self, handshake: Handshake) -> None:
+        self._session.handshake = handshake
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._exchange.headers
+
+    def notify(self, message: bytes) -> None:
+        if self._answer is not None:
+            self._answer.put(message)
+
+    async def flow(self) -> None:
+        if self._answer is not None:
+            await self._answer.flush()
+
+    async def close_stream(self, retry: float) -> None:
+        if self._answer is not None:
+            await self._answer.close_early(retry)
+
+    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+        answer, session = self._answer, self._session
+        if answer is None or not answer.can_stream or session.session_id is None:
+            raise LocalProtocolError(
+                f"{method} cannot be sent: it takes a session and a client that accepts text/event-stream"
+            )
+        backend = current_backend()
+        waiter = backend.waiter()
+        request_id = session.registry.register(waiter)
+        timer = None
+        try:
+            answer.put(encode_request(request_id, method, params))
+            await answer.flush()
+            if timeout is not None:
+                late = RequestTimeout(f"{method} was not answered within {timeout} seconds")
+                timer = backend.call_later(timeout, lambda: waiter.fail(late))
+            return await waiter.wait()  # type: ignore[no-any-return]
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if session.registry.resolve(request_id) is not None:
+                answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
+
+    def abandoned(self, request_id: RequestId) -> bool:
+        return self.work is not None and self.work.interrupted
+
+    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+        token = object()
+        self._session.endings[token] = call
+        return lambda: self._session.endings.pop(token, None) and None
