@@ -7,11 +7,15 @@ page is not what it would write.
 
 from __future__ import annotations
 
-import ast
+import importlib
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "requirements.md"
@@ -27,67 +31,89 @@ This page is written by `python -m tests.requirements_table` from the markers on
 
 
 def marked(marker: str) -> dict[str, list[str]]:
-    """The tests of each id, by the markers in the sources of the tests."""
+    """The tests of each id, by the markers that pytest itself would see.
+
+    Markers stand on a module, on a test, or on one row of its parameters; they may be
+    computed, so the tests are imported rather than parsed: those that name the marker
+    somewhere, for some others take long to import.
+    """
     found: dict[str, list[str]] = defaultdict(list)
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
-        module = ast.parse(path.read_text())
-        everywhere = [
-            value
-            for node in module.body
-            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "pytestmark"
-            for value in _ids(list(ast.walk(node)), marker)
-        ]
-        for node in ast.walk(module):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test"):
-                own = [inner for decorator in node.decorator_list for inner in ast.walk(decorator)]
-                for value in dict.fromkeys(everywhere + _ids(own, marker)):
-                    found[value].append(f"{path.relative_to(ROOT / 'tests')}::{node.name}")
+        if f"pytest.mark.{marker}" not in path.read_text():
+            continue
+        module = importlib.import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+        given: Any = getattr(module, "pytestmark", [])
+        everywhere = _ids([given] if isinstance(given, pytest.MarkDecorator) else given, marker)
+        for name, test in vars(module).items():
+            if name.startswith("test") and callable(test) and test.__module__ == module.__name__:
+                own = _ids(getattr(test, "pytestmark", []), marker)
+                for value in dict.fromkeys(everywhere + own):
+                    found[value].append(f"{path.relative_to(ROOT / 'tests')}::{name}")
     return found
 
 
-def _ids(nodes: list[ast.AST], marker: str) -> list[str]:
-    return [
-        argument.value
-        for node in nodes
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == f"pytest.mark.{marker}"
-        for argument in node.args
-        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
-    ]
+def _ids(marks: Iterable[Any], marker: str) -> list[str]:
+    """The ids in these marks, and in those of the rows that they parametrize with."""
+    ids: list[str] = []
+    for given in marks:
+        mark: pytest.Mark = given.mark if isinstance(given, pytest.MarkDecorator) else given
+        if mark.name == marker:
+            ids += [value for value in mark.args if isinstance(value, str)]
+        elif mark.name == "parametrize":
+            rows: Iterable[Any] = mark.args[1] if len(mark.args) > 1 else mark.kwargs["argvalues"]
+            ids += [value for row in rows for value in _ids(getattr(row, "marks", ()), marker)]
+    return ids
+
+
+def table(known: dict[str, dict[str, str]], columns: list[str], tests: dict[str, list[str]]) -> list[str]:
+    """The lines of a table: a row for each id, with its columns and its tests."""
+    shown = [*columns, "tests"] if tests else columns
+    lines = [f"| id | {' | '.join(shown)} |", f"| {' | '.join('---' for _ in ['id', *shown])} |"]
+    for name, row in known.items():
+        cells = [name, *(_cell(row[column]) for column in columns), *([_where(tests[name])] if tests else [])]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _where(tests: list[str]) -> str:
+    more = [f"and {len(tests) - 3} more"] if len(tests) > 3 else []
+    return "<br>".join([*(f"`{test}`" for test in tests[:3]), *more])
+
+
+def known_only(known: Collection[str], tests: Collection[str]) -> None:
+    """Raises `SystemExit` where a test carries an id that does not exist."""
+    strangers = sorted(set(tests) - set(known))
+    if strangers:
+        raise SystemExit(f"no such ids: {', '.join(strangers)}")
 
 
 def page() -> str:
     """The page as it should be."""
     known: dict[str, dict[str, str]] = json.loads(IDS.read_text())
     tests = marked("requirement")
-    strangers = sorted(set(tests) - set(known))
-    if strangers:
-        raise SystemExit(f"no such requirements: {', '.join(strangers)}")
-    covered = [name for name in known if name in tests]
+    known_only(known, tests)
+    covered = {name: row for name, row in known.items() if name in tests}
+    rest = {name: row for name, row in known.items() if name not in tests}
+    columns = ["level", "who", "revisions"]
     lines = [HEAD, f"{len(covered)} of {len(known)} are covered.\n"]
-    lines += ["## Covered\n", "| id | level | who | revisions | tests |", "| --- | --- | --- | --- | --- |"]
-    for name in covered:
-        row = known[name]
-        shown = tests[name][:3] + ([f"and {len(tests[name]) - 3} more"] if len(tests[name]) > 3 else [])
-        where = "<br>".join(f"`{test}`" if "::" in test else test for test in shown)
-        lines.append(f"| {name} | {row['level']} | {row['who']} | {row['revisions']} | {where} |")
-    lines += ["\n## Not yet\n", "| id | level | who | revisions |", "| --- | --- | --- | --- |"]
-    lines += [
-        f"| {name} | {row['level']} | {row['who']} | {row['revisions']} |"
-        for name, row in known.items()
-        if name not in tests
-    ]
+    lines += ["## Covered\n", *table(covered, columns, tests)]
+    lines += ["\n## Not yet\n", *table(rest, columns, {})]
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Write the page, or check it."""
-    if "--check" in sys.argv:
-        if not PAGE.exists() or PAGE.read_text() != page():
-            raise SystemExit("docs/requirements.md is out of date: run python -m tests.requirements_table")
-        return
-    PAGE.write_text(page())
-    print(f"{PAGE.relative_to(ROOT)} written")
+def write(target: Path, page: Callable[[], str]) -> None:
+    """Write a page, or with `--check` on the command line see that it is written."""
+    name = target.relative_to(ROOT)
+    if "--check" not in sys.argv:
+        target.write_text(page())
+        print(f"{name} written")
+    elif not target.exists() or target.read_text() != page():
+        raise SystemExit(f"{name} is out of date: write it anew, without --check")
 
 
 if __name__ == "__main__":
-    main()
+    write(PAGE, page)
