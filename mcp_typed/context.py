@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_core import RequestContext
 from mcp_core import types as t
+from mcp_core.auth import AccessToken
 from mcp_core.messages import RequestId
 from mcp_typed.elicitation import ElicitationResult, Form
 
@@ -51,6 +52,11 @@ class Context(Generic[L]):
     def headers(self) -> Mapping[str, str] | None:
         """The HTTP headers of the request, names in lower case; `None` on other transports."""
         return self.request_context.headers
+
+    @property
+    def auth(self) -> AccessToken | None:
+        """The caller's token, where the server asks for one."""
+        return self.request_context.auth  # type: ignore[no-any-return]
 
     @property
     def protocol_version(self) -> str:

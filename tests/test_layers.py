@@ -15,7 +15,7 @@ from mcp_core.testing import modern_meta
 ROOT = Path(__file__).parent.parent
 
 CORE = (
-    ("errors", "revisions", "journal", "channel"),
+    ("errors", "revisions", "journal", "channel", "auth"),
     ("codec",),
     ("parameter_headers",),
     ("messages", "types"),
@@ -27,7 +27,7 @@ CORE = (
     ("context", "handlers", "threads", "lifespan"),
     ("dispatch", "connection", "listening", "request_state", "announcer"),
     ("server",),
-    ("transports",),
+    ("transports", "jwt_verifier"),
     ("client",),
     ("testing",),
 )

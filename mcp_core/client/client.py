@@ -60,7 +60,8 @@ class Client:
     """A connection to one server. Use it as an async context manager.
 
     `target` is a `Server` or anything with a `.server` that is one (in memory, through
-    real bytes), or `StdioServerParameters` (a child process).
+    real bytes), `StdioServerParameters` (a child process), or a URL or
+    `StreamableHTTPParameters` (Streamable HTTP; needs the extra `client`).
 
     `mode` is `auto` (ask with `server/discover`, fall back to the handshake), `legacy`
     (handshake), or a modern revision. The callbacks may be plain or async functions, and
@@ -597,8 +598,12 @@ def _opener(target: Any) -> Callable[[Backend], Any]:
     if server is not None:
         return lambda backend: _in_memory(backend, server)
     if isinstance(target, str):
-        raise TypeError("the HTTP transport of the client is not there yet; pass a Server or StdioServerParameters")
-    raise TypeError(f"a client connects to a Server or StdioServerParameters, not to {target!r}")
+        from mcp_core.transports.http_client import StreamableHTTPParameters
+
+        return lambda backend: _over_http(backend, StreamableHTTPParameters(url=target))
+    if type(target).__name__ == "StreamableHTTPParameters":
+        return lambda backend: _over_http(backend, target)
+    raise TypeError(f"a client connects to a Server, a URL, or the parameters of one, not to {target!r}")
 
 
 def _server_of(target: Any) -> Server[Any] | None:
@@ -616,6 +621,20 @@ async def _over_process(backend: Backend, parameters: StdioServerParameters) -> 
         def start(connect: Callable[[Channel], Connection]) -> Connection:
             connection = connect(channel)
             backend.spawn(channel.run(connection))
+            return connection
+
+        yield start
+
+
+@asynccontextmanager
+async def _over_http(backend: Backend, parameters: Any) -> AsyncGenerator[Start, None]:
+    from mcp_core.transports.http_client import open_http
+
+    async with open_http(backend, parameters) as channel:
+
+        def start(connect: Callable[[Channel], Connection]) -> Connection:
+            connection = connect(channel)
+            channel.start(connection)
             return connection
 
         yield start

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from mcp_core import codec
+from mcp_core.auth import AuthSettings, TokenVerifier
 from mcp_core.backend import current_backend, open_backend
 from mcp_core.errors import InternalError, InvalidRequest, ParseError
 from mcp_core.handlers import read_meta
@@ -21,8 +22,9 @@ from mcp_core.messages import Malformed, Notification, Request, decode_frame, is
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
+from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.event_store import EventStore
-from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Refused, Scope
+from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Header, Refused, Scope
 from mcp_core.transports.streamable_http.guards import (
     Accepted,
     Guard,
@@ -51,7 +53,8 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
     that goes away for one that cancels, as a 2026-07-28 client always is.
     `max_request_body_size` is in bytes; `session_idle_timeout` and `keep_alive` (comments
-    on open streams) in seconds. `health_path` answers GET with 200.
+    on open streams) in seconds. `health_path` answers GET with 200. With `auth` and a
+    `token_verifier` every request needs a token, which handlers find as `ctx.auth`.
     """
 
     host: str = "127.0.0.1"
@@ -66,6 +69,8 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     cancel_on_disconnect: bool = False
     keep_alive: float = 15.0
     health_path: str | None = None
+    auth: AuthSettings | None = None
+    token_verifier: TokenVerifier | None = None
 
 
 class Endings:
@@ -99,6 +104,11 @@ class StreamableHTTP:
         self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
         self.endings = Endings()
         self._guard = Guard(options.host, options.transport_security)
+        if (options.auth is None) != (options.token_verifier is None):
+            raise ValueError("auth and token_verifier go together: pass both")
+        self._bearer: BearerGuard | None = None
+        if options.auth is not None and options.token_verifier is not None:
+            self._bearer = BearerGuard(options.auth, options.token_verifier)
         self._path = options.streamable_http_path.rstrip("/")
         self._marked: dict[str, Mapping[tuple[str, ...], str]] | None = None
         self._ready = False
@@ -141,18 +151,18 @@ class StreamableHTTP:
             if self.options.health_path is not None and path == self.options.health_path.rstrip("/"):
                 await exchange.reply(200, b'{"status":"ok"}')
                 return
+            if self._bearer is not None and exchange.path.rstrip("/") in self._bearer.metadata_paths:
+                await exchange.reply(200, self._bearer.metadata, [_ANY_ORIGIN])
+                return
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
         self._guard.check(exchange)
-        auth = await self._authorised(exchange)
+        auth = None if self._bearer is None else await self._bearer.check(exchange)
         if exchange.method == "POST":
             await self._post(exchange, auth)
         elif exchange.method in ("GET", "DELETE") and self._serves_handshakes:
             await (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         else:
             raise self.method_not_allowed()
-
-    async def _authorised(self, exchange: Exchange) -> Any:
-        return None
 
     async def _post(self, exchange: Exchange, auth: Any) -> None:
         check_content_type(exchange)
@@ -298,6 +308,7 @@ class StreamableHTTP:
         self.sessions.end_all()
 
 
+_ANY_ORIGIN: Final[Header] = (b"access-control-allow-origin", b"*")
 _NONE: Final[Mapping[tuple[str, ...], str]] = {}
 
 

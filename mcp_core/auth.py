@@ -1,0 +1,52 @@
+"""Who calls over HTTP: access tokens, and who can tell a good one.
+
+A server is a resource server only: it checks tokens and says where to get them.
+Spec: basic/authorization; RFC 6750, RFC 8707, RFC 9728. R-AUTH-02 to R-AUTH-08.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import msgspec
+
+__all__ = ["AccessToken", "AuthSettings", "TokenVerifier"]
+
+
+class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
+    """A token that was found good. `expires_at` is in seconds since the epoch.
+
+    `resource` is whom it was issued for (its audience), one URL or several; a token for
+    somebody else is refused. Never pass the token on to another service (R-AUTH-08).
+    """
+
+    token: str
+    client_id: str
+    scopes: list[str] = []
+    expires_at: float | None = None
+    resource: str | list[str] | None = None
+    subject: str | None = None
+    claims: dict[str, Any] = {}
+
+
+class TokenVerifier(Protocol):
+    """Finds out what a token is worth: by its signature, or by asking who issued it."""
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """What the token stands for; `None` if it is not good."""
+        ...
+
+
+class AuthSettings(msgspec.Struct, kw_only=True, frozen=True):
+    """What clients are told about getting a token, and what a token must be good for.
+
+    `issuer_url` is the authorization server, `resource_server_url` this server's own
+    address as clients see it: tokens must be issued for it, unless `check_resource` is
+    off. `required_scopes` are needed by every request.
+    """
+
+    issuer_url: str
+    resource_server_url: str
+    required_scopes: list[str] = []
+    check_resource: bool = True
+    service_documentation_url: str | None = None

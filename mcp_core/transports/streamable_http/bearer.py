@@ -1,0 +1,99 @@
+"""Bearer tokens: who may call, and where a client learns how to get a token.
+
+Knows HTTP headers and `mcp_core.auth`; nothing of JSON-RPC beyond the form of an error.
+Spec: basic/authorization; RFC 6750, section 3; RFC 9728. R-AUTH-02 to R-AUTH-07.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from mcp_core import codec
+from mcp_core.auth import AccessToken, AuthSettings, TokenVerifier
+from mcp_core.errors import InvalidRequest
+from mcp_core.transports.streamable_http.exchange import Exchange, Header, Refused
+
+__all__ = ["BearerGuard"]
+
+_WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+
+
+class BearerGuard:
+    """Lets in requests with a good token only."""
+
+    def __init__(self, settings: AuthSettings, verifier: TokenVerifier) -> None:
+        self._settings = settings
+        self._verifier = verifier
+        self._resource = _canonical(settings.resource_server_url)
+        own = urlsplit(settings.resource_server_url)
+        self._path = own.path.rstrip("/")
+        self._metadata_url = f"{own.scheme}://{own.netloc}{_WELL_KNOWN}{self._path}"
+        self.metadata_paths: Final = frozenset({_WELL_KNOWN, f"{_WELL_KNOWN}{self._path}"})
+        """Where the metadata is served, without a slash at the end."""
+
+    @property
+    def metadata(self) -> bytes:
+        """The protected resource metadata (RFC 9728)."""
+        settings = self._settings
+        shown: dict[str, Any] = {
+            "resource": settings.resource_server_url,
+            "authorization_servers": [settings.issuer_url],
+            "bearer_methods_supported": ["header"],
+        }
+        if settings.required_scopes:
+            shown["scopes_supported"] = settings.required_scopes
+        if settings.service_documentation_url is not None:
+            shown["resource_documentation"] = settings.service_documentation_url
+        return codec.encode(shown)
+
+    async def check(self, exchange: Exchange) -> AccessToken:
+        """The caller's token.
+
+        Raises:
+            Refused: There is none (401), it is malformed (400), not good (401), or good for too
+                little (403).
+        """
+        given = exchange.text(b"authorization")
+        if given is None:
+            raise self._challenge(401, "a Bearer token is needed")
+        if b"authorization" in exchange.repeated:
+            raise self._challenge(400, "Authorization may be sent once", "invalid_request")
+        scheme, _, token = given.partition(" ")
+        token = token.strip()
+        if scheme.lower() != "bearer":
+            raise self._challenge(401, "a Bearer token is needed")
+        if not token or " " in token:
+            raise self._challenge(400, "Authorization must be: Bearer, a space, and the token", "invalid_request")
+        access = await self._verifier.verify_token(token)
+        if access is None:
+            raise self._challenge(401, "the token is not valid", "invalid_token")
+        if access.expires_at is not None and access.expires_at <= time.time():
+            raise self._challenge(401, "the token has expired", "invalid_token")
+        if self._settings.check_resource and not self._is_for_us(access):
+            ours = self._settings.resource_server_url
+            raise self._challenge(401, f"the token was not issued for {ours}", "invalid_token")
+        if not set(self._settings.required_scopes) <= set(access.scopes):
+            raise self._challenge(403, "the token's scope is too small", "insufficient_scope")
+        return access
+
+    def _is_for_us(self, access: AccessToken) -> bool:
+        if access.resource is None:
+            return False
+        audiences = [access.resource] if isinstance(access.resource, str) else access.resource
+        return any(_canonical(audience) == self._resource for audience in audiences)
+
+    def _challenge(self, status: int, reason: str, error: str | None = None) -> Refused:
+        parts = [] if error is None else [f'error="{error}"', f'error_description="{reason}"']
+        if self._settings.required_scopes:
+            parts.append(f'scope="{" ".join(self._settings.required_scopes)}"')
+        parts.append(f'resource_metadata="{self._metadata_url}"')
+        header: Header = (b"www-authenticate", f"Bearer {', '.join(parts)}".encode("latin-1"))
+        return Refused(status, InvalidRequest(f"Unauthorized: {reason}"), headers=[header])
+
+
+def _canonical(url: str) -> str:
+    """A server's address as addresses are compared: scheme and host in lower case, no slash at the end."""
+    parts = urlsplit(url)
+    return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
