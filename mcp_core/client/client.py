@@ -18,6 +18,7 @@ from mcp_core import codec, projection
 from mcp_core import types as t
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel
+from mcp_core.client.cache import ResponseCache
 from mcp_core.client.callbacks import Callbacks, ClientRequestContext, Elicit, ListRoots, Sample
 from mcp_core.client.listening import Subscription
 from mcp_core.client.reading import read_result
@@ -69,7 +70,8 @@ class Client:
     `sampling_callback(ctx, params)`, `list_roots_callback(ctx)`. `logging_callback(params)`
     gets log messages, `message_handler(method, params)` every other notification.
     `log_level` asks 2026-07-28 servers for log messages with each request.
-    `read_timeout_seconds` is how long any answer may take.
+    `read_timeout_seconds` is how long any answer may take. With `cache`, lists and resources
+    are not asked for again while they hold by their `ttl_ms` and no change was announced.
     """
 
     def __init__(  # noqa: PLR0913 - all but the target are keywords
@@ -88,6 +90,7 @@ class Client:
         read_timeout_seconds: float | None = None,
         probe_timeout_seconds: float = PROBE_TIMEOUT,
         input_required_max_rounds: int = 10,
+        cache: bool = True,
     ) -> None:
         if mode not in ("auto", "legacy", *MODERN_REVISIONS):
             raise ValueError(f"mode must be 'auto', 'legacy' or one of {list(MODERN_REVISIONS)}; got {mode!r}")
@@ -101,6 +104,7 @@ class Client:
         self._timeout = read_timeout_seconds
         self._probe_timeout = probe_timeout_seconds
         self._max_rounds = input_required_max_rounds
+        self._cache = ResponseCache() if cache else None
         self._stack: AsyncExitStack | None = None
         self._connection: Connection | None = None
         self._backend: Backend | None = None
@@ -262,6 +266,11 @@ class Client:
         meta: dict[str, Any] | None = None,
     ) -> Any:
         connection = self._require()
+        row = METHODS.get(method)
+        cache = self._cache if row is not None and row.cacheable and is_modern(cast("str", self._revision)) else None
+        key = None if cache is None else cache.key(method, params)
+        if cache is not None and key is not None and (kept := cache.get(key)) is not None:
+            return read_result(kept, kind or METHODS[method].result, method)
         token: list[RequestId] = []
 
         def prepare(request_id: RequestId, given: Any) -> Any:
@@ -279,7 +288,10 @@ class Client:
         finally:
             for request_id in token:
                 del self._progress[request_id]
-        return read_result(raw, kind or METHODS[method].result, method)
+        result = read_result(raw, kind or METHODS[method].result, method)
+        if cache is not None and key is not None:
+            cache.put(key, raw, getattr(result, "ttl_ms", None) or 0)
+        return result
 
     def _require(self) -> Connection:
         if self._connection is None:
@@ -537,6 +549,8 @@ class Client:
             return None
 
     def _told(self, method: str, params: dict[str, Any]) -> Coroutine[Any, Any, None] | None:
+        if self._cache is not None:
+            self._cache.spoil(method)
         meta: dict[str, Any] = params.get("_meta") or {}
         subscription = self._subscriptions.get(meta.get(SUBSCRIPTION_ID, ""))
         if subscription is not None:
