@@ -19,6 +19,8 @@ import msgspec
 import orjson
 from msgspec import Raw
 
+from mcp_core.journal import Journal
+
 __all__ = [
     "LONG_TEXT",
     "Decoder",
@@ -70,6 +72,7 @@ def _foreign(value: Any) -> Any:
     return shape()
 
 
+_journal = Journal(__name__)
 _encoder = msgspec.json.Encoder(enc_hook=_foreign)
 _generic = msgspec.json.Decoder()
 
@@ -86,6 +89,7 @@ def encode(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
+        _journal.warning("text that is not valid Unicode was sent with U+FFFD in the place of what is wrong")
         return _encoder.encode(scrub(value))
     except RecursionError:
         raise ValueError("the value is nested too deeply, or contains itself") from None
