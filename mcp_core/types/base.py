@@ -121,10 +121,10 @@ class Result(MetaObject, kw_only=True):
     result_type: str = "complete"
 
 
-R = TypeVar("R", bound=Result)
+R_co = TypeVar("R_co", bound=Result, covariant=True)
 
 
-class Prepared(Generic[R]):
+class Prepared(Generic[R_co]):
     """A result that is encoded once per revision and sent many times.
 
     A handler that returns the same `Prepared` again costs no encoding. `value` must not
@@ -132,11 +132,16 @@ class Prepared(Generic[R]):
     `value`; a middleware that returns another object bypasses the kept bytes.
     """
 
-    __slots__ = ("_bytes", "value")
+    __slots__ = ("_bytes", "_value")
 
-    def __init__(self, value: R) -> None:
-        self.value = value
+    def __init__(self, value: R_co) -> None:
+        self._value = value
         self._bytes: dict[Hashable, tuple[bytes, bytes]] = {}
+
+    @property
+    def value(self) -> R_co:
+        """The result itself."""
+        return self._value
 
     def kept(self, key: Hashable) -> tuple[bytes, bytes] | None:
         """The bytes kept under this key, if any: a result and its tail."""
