@@ -1,8 +1,8 @@
 """A low-level core for MCP servers: raw JSON-RPC, results built by hand, both protocol eras.
 
 The names below are the public ones, together with those of `mcp_core.types`,
-`mcp_core.errors`, `mcp_core.subscriptions`, `mcp_core.request_state` and
-`mcp_core.testing`.
+`mcp_core.errors`, `mcp_core.subscriptions`, `mcp_core.request_state`, `mcp_core.auth`,
+`mcp_core.transports.streamable_http` and `mcp_core.testing`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from mcp_core.context import MCPDeprecationWarning, RequestContext
+from mcp_core.dispatch import CallNext, Middleware
 from mcp_core.errors import (
     ConnectionClosed,
     LocalProtocolError,
@@ -22,19 +23,23 @@ from mcp_core.server import Server
 
 if TYPE_CHECKING:
     from mcp_core.client import Client, StdioServerParameters
+    from mcp_core.transports.http_client import StreamableHTTPParameters
 
 __all__ = [
+    "CallNext",
     "Client",
     "ConnectionClosed",
     "LocalProtocolError",
     "MCPCoreError",
     "MCPDeprecationWarning",
     "MCPError",
+    "Middleware",
     "RequestContext",
     "RequestTimeout",
     "ResourceNotFound",
     "Server",
     "StdioServerParameters",
+    "StreamableHTTPParameters",
 ]
 
 _CLIENT = ("Client", "StdioServerParameters")
@@ -46,4 +51,8 @@ def __getattr__(name: str) -> Any:
         from mcp_core import client
 
         return getattr(client, name)
+    if name == "StreamableHTTPParameters":
+        from mcp_core.transports.http_client import StreamableHTTPParameters
+
+        return StreamableHTTPParameters
     raise AttributeError(f"module 'mcp_core' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from mcp_core.backend import Backend
+from mcp_core.backend import Backend, spawn_detached
 from mcp_core.journal import Journal
 from mcp_core.subscriptions import Event, SubscriptionBus
 
@@ -19,13 +19,17 @@ _journal = Journal(__name__)
 
 
 class Announcer:
-    """Publishes events on the loop of whoever is attached; with nobody attached there is nobody to tell."""
+    """Publishes events on the loop of whoever is attached; with nobody attached there is nobody to tell.
+
+    Publishing belongs to none of them: it goes on when the one whose loop it uses leaves.
+    """
 
     def __init__(self, bus: SubscriptionBus) -> None:
         self._bus = bus
         self._lock = threading.Lock()
         self._backends: list[Backend] = []
         self._waiting: list[Event] = []
+        self._asked: Backend | None = None
 
     def attach(self, backend: Backend) -> Callable[[], None]:
         """Offer a loop to publish on; the returned call takes it back."""
@@ -35,6 +39,9 @@ class Announcer:
         def detach() -> None:
             with self._lock:
                 self._backends.remove(backend)
+                # Its loop may be over before it has come to what it was asked for.
+                if self._asked is backend and self._waiting and backend not in self._backends:
+                    self._ask()
 
         return detach
 
@@ -44,15 +51,22 @@ class Announcer:
             if not self._backends or event in self._waiting:
                 return
             self._waiting.append(event)
-            if len(self._waiting) > 1:
-                return
-            backend = self._backends[-1]
-        backend.call_threadsafe(lambda: self._flush(backend))
+            if len(self._waiting) == 1:
+                self._ask()
 
-    def _flush(self, backend: Backend) -> None:
+    def _ask(self) -> None:
+        """Have one of the loops publish what waits."""
+        if not self._backends:
+            self._waiting.clear()
+            return
+        self._asked = self._backends[-1]
+        self._asked.call_threadsafe(self._flush)
+
+    def _flush(self) -> None:
         with self._lock:
             events, self._waiting = self._waiting, []
-        backend.spawn(self._publish(events))
+        if events:
+            spawn_detached(lambda: self._publish(events))
 
     async def _publish(self, events: list[Event]) -> None:
         for event in events:

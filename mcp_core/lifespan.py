@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from mcp_core.backend import running_library
+from mcp_core.backend import spawn_detached
 
 __all__ = ["Lifespan"]
 
@@ -76,7 +76,7 @@ class _Host:
         self._left = anyio.Event()
         self._error: BaseException | None = None
         self.state: Any = None
-        _spawn(self._run)
+        spawn_detached(self._run)
 
     async def _run(self) -> None:
         try:
@@ -103,19 +103,3 @@ class _Host:
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-
-
-def _spawn(run: Callable[[], Any]) -> None:
-    if running_library() == "trio":
-        import trio
-
-        trio.lowlevel.spawn_system_task(run)
-    else:
-        import asyncio
-
-        _tasks.add(task := asyncio.get_running_loop().create_task(run()))
-        task.add_done_callback(_tasks.discard)
-
-
-_tasks: set[Any] = set()
-"""asyncio keeps only a weak reference to its tasks."""

@@ -59,8 +59,8 @@ class Arguments:
             name for name, shown in schema["properties"].items() if not admits_string(shown, definitions)
         }
         self._publish_defaults(plan, schema)
-        _check_headers(plan, schema)
         self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
+        _check_headers(plan, self.schema)
 
     def read(self, arguments: bytes) -> dict[str, Any]:
         """The arguments of a call by parameter name.

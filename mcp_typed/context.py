@@ -80,8 +80,18 @@ class Context(Generic[L]):
 
     @property
     def session(self) -> RequestContext[L]:
-        """The core's context, which carries what the official SDK has on its session."""
+        """The core's context: notifications and requests of any kind."""
         return self.request_context
+
+    @property
+    def input_responses(self) -> dict[str, Any] | None:
+        """The client's answers to an `InputRequiredResult` of this tool's own; `None` in the first round."""
+        return self.request_context.params.get("inputResponses")
+
+    @property
+    def request_state(self) -> str | None:
+        """The state that came back with the answers, from anybody: open it with a `RequestStateSealer`."""
+        return self.request_context.params.get("requestState")
 
     # --- while it runs ------------------------------------------------------------------------
 

@@ -12,13 +12,14 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import SchemaValidator
 
 from mcp_core import types as t
 from mcp_core.codec import is_object
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.foreign import adapted
 from mcp_typed.report import report
-from mcp_typed.schema import inlined, json_schema
+from mcp_typed.schema import fits, inlined, json_schema, rewritten
 
 __all__ = [
     "AcceptedElicitation",
@@ -54,6 +55,8 @@ class CancelledElicitation(msgspec.Struct, frozen=True):
 ElicitationResult: TypeAlias = AcceptedElicitation[T] | DeclinedElicitation | CancelledElicitation
 
 _PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean"})
+_FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
+"""Formats that a form may name (R-ELIC-02)."""
 
 
 class Form(Generic[T]):
@@ -67,17 +70,22 @@ class Form(Generic[T]):
         """
         name = getattr(schema, "__name__", repr(schema))
         try:
-            self._adapter: TypeAdapter[T] = TypeAdapter(adapted(schema))
-            shown = inlined(json_schema(self._adapter.core_schema, "validation"))
+            core = TypeAdapter(adapted(schema)).core_schema
+            shown = inlined(json_schema(core, "validation"))
+            self._read = SchemaValidator(rewritten(core), _use_prebuilt=False).validate_json
         except Exception as exc:
             raise InvalidSignature(f"{name} cannot be a form: {exc}") from exc
-        if shown.get("type") != "object":
+        if shown.get("type") != "object" or "properties" not in shown:
             raise InvalidSignature(f"{name} cannot be a form: it is no class with members")
         members = cast("dict[str, Any]", shown.get("properties", {}))
+        # A form has no null: what may be null may be left out.
+        needed: list[str] = shown.get("required", [])
+        self._nullable = [key for key in needed if _without_null(members[key]) is not members[key]]
+        required = [key for key in needed if key not in self._nullable]
         self.requested_schema: dict[str, Any] = {
             "type": "object",
             "properties": {key: _asked(name, key, member) for key, member in members.items()},
-            **({"required": shown["required"]} if "required" in shown else {}),
+            **({"required": required} if required else {}),
         }
 
     def read(self, answer: t.ElicitResult) -> ElicitationResult[T]:
@@ -90,31 +98,59 @@ class Form(Generic[T]):
             return DeclinedElicitation()
         if answer.action == "cancel":
             return CancelledElicitation()
+        left_out = {key: None for key in self._nullable if key not in (answer.content or {})}
         try:
-            return AcceptedElicitation(self._adapter.validate_json(msgspec.json.encode(answer.content or {})))
+            return AcceptedElicitation(self._read(msgspec.json.encode({**left_out, **(answer.content or {})})))
         except ValidationError as exc:
             raise ToolError(f"the user's answer does not fit the form: {report(exc)}") from exc
 
 
-def _asked(form: str, key: str, member: dict[str, Any]) -> dict[str, Any]:
-    """One member as a form can ask for it; `X | None` asks for an X that may be left out."""
-    arms = member.get("anyOf")
-    if arms is not None:
-        real = [arm for arm in arms if is_object(arm) and arm.get("type") != "null"]
-        if len(real) == 1:
-            rest = {name: value for name, value in member.items() if name != "anyOf"}
-            member = {**real[0], **rest}
-            if member.get("default", ...) is None:
-                del member["default"]
-    if "const" in member and "enum" not in member:
-        member = {**{name: value for name, value in member.items() if name != "const"}, "enum": [member["const"]]}
-    kind = member.get("type")
-    choices = member.get("items")
-    if kind in _PRIMITIVES or (kind == "array" and is_object(choices) and ("enum" in choices or "anyOf" in choices)):
+def _without_null(member: dict[str, Any]) -> dict[str, Any]:
+    """`X | None` as an X; anything else as it is."""
+    arms: list[Any] = member.get("anyOf", [])
+    real = [arm for arm in arms if is_object(arm) and arm.get("type") != "null"]
+    if len(real) != 1 or len(arms) != 2:
         return member
+    return {**real[0], **{name: value for name, value in member.items() if name != "anyOf"}}
+
+
+def _asked(form: str, key: str, member: dict[str, Any]) -> dict[str, Any]:
+    """One member as a form can ask for it.
+
+    Raises:
+        InvalidSignature: It cannot, or must not: forms are no place for secrets.
+    """
+    shown = dict(_without_null(member))
+    if shown.get("format") == "password" or shown.get("writeOnly"):
+        raise InvalidSignature(f"{form}.{key} cannot be asked for in a form: it is a secret; use ctx.elicit_url")
+    if "contentEncoding" in shown:
+        raise InvalidSignature(f"{form}.{key} cannot be asked for in a form: users do not write base64")
+    if shown.get("format") not in _FORMATS:
+        shown.pop("format", None)
+    if "default" in shown and (shown["default"] is None or not fits(shown, shown["default"], {})):
+        del shown["default"]
+    _as_choice(shown)
+    if is_object(shown.get("items")):
+        shown["items"] = dict(shown["items"])
+        _as_choice(shown["items"])
+    if shown.get("type") in _PRIMITIVES or (shown.get("type") == "array" and _are_choices(shown.get("items"))):
+        return shown
     raise InvalidSignature(
         f"{form}.{key} cannot be asked for in a form: it must be a string, number, boolean or a choice of strings"
     )
+
+
+def _as_choice(shown: dict[str, Any]) -> None:
+    if "const" in shown and "enum" not in shown:
+        shown["enum"] = [shown.pop("const")]
+
+
+def _are_choices(items: Any) -> bool:
+    """Whether the items of a list are strings to choose from, which is all that clients can send."""
+    if not is_object(items):
+        return False
+    choices = items.get("enum", [arm.get("const") for arm in items.get("anyOf", [])])
+    return bool(choices) and all(isinstance(choice, str) for choice in choices)
 
 
 def is_outcome(annotation: Any) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from mcp_core import MCPCoreError
 from mcp_core.types import ContentBlock
+from mcp_typed.media import Audio, Image
 
 __all__ = ["InvalidSignature", "ToolError"]
 
@@ -25,7 +26,7 @@ class ToolError(MCPCoreError):
         message: str = "",
         *,
         data: Any = None,
-        content: Sequence[ContentBlock] = (),
+        content: Sequence[ContentBlock | Image | Audio] = (),
         meta: dict[str, Any] | None = None,
         retry_after: float | None = None,
     ) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from mcp_core import codec
 from mcp_core.codec import is_object
@@ -58,7 +60,7 @@ def findings(tool: FunctionTool) -> Iterator[Finding]:
             yield found("untyped-parameter", f"parameter {name!r} has no annotation: any value is let through")
         if "description" not in _resolved(schema, listed.input_schema):
             yield found("undescribed-parameter", f"parameter {name!r} has no description")
-        if parameter.default is not MISSING and "default" not in schema and not _is_factory(parameter.default):
+        if _has_default(parameter.default) and "default" not in schema:
             yield found("unshown-default", f"the default of {name!r} does not fit its type, or JSON; it is not shown")
     size = len(codec.encode(listed.input_schema)) + len(codec.encode(listed.output_schema))
     if size > LARGE:
@@ -79,5 +81,8 @@ def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
     return seen
 
 
-def _is_factory(default: Any) -> bool:
-    return type(default).__name__ == "FieldInfo"
+def _has_default(default: Any) -> bool:
+    """Whether there is a default that could be shown."""
+    if isinstance(default, FieldInfo):
+        return default.default_factory is None and default.default is not PydanticUndefined
+    return default is not MISSING

@@ -14,10 +14,11 @@ from typing import Any, Final, cast, get_args, get_origin
 
 from mcp_core import RequestContext, codec
 from mcp_core import types as t
+from mcp_core.errors import InvalidParams, InvalidResult
 from mcp_core.request_state import RequestStateSealer
 from mcp_core.revisions import is_modern
 from mcp_typed.asking import Elicit, ListRoots, Sample
-from mcp_typed.elicitation import AcceptedElicitation, Form, is_outcome
+from mcp_typed.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, Form, is_outcome
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.signature import Injected, Plan, inspect_function, union_arms
 
@@ -55,30 +56,33 @@ class Resolvers:
         self._nodes: dict[Any, _Node] = {}
         self._keys: set[str] = set()
         self._needs = {
-            name: (self._node(marker.function, ()), is_outcome(wanted))
+            name: (self._node(marker.function, (), f"tool {plan.name!r}: parameter {name!r}"), is_outcome(wanted))
             for name, (marker, wanted) in plan.resolved.items()
         }
 
-    def _node(self, function: Callable[..., Any], above: tuple[Any, ...]) -> _Node:
+    def _node(self, function: Callable[..., Any], above: tuple[Any, ...], owner: str) -> _Node:
         identity = _identity(function)
         name = getattr(function, "__name__", type(function).__name__)
         if identity in above:
-            raise InvalidSignature(f"tool {self._tool.name!r}: resolver {name!r} depends on itself")
+            raise InvalidSignature(f"{owner}: resolver {name!r} depends on itself")
         if identity in self._nodes:
             return self._nodes[identity]
-        plan = inspect_function(function, name, kind="resolver")
+        try:
+            plan = inspect_function(function, name, kind="resolver")
+        except InvalidSignature as exc:
+            raise InvalidSignature(f"{owner}: {exc}") from exc
         node = self._nodes[identity] = _Node(self._free_key(name), plan)
         known = {parameter.name for parameter in self._tool.parameters}
         for parameter in plan.parameters:
             if parameter.name not in known:
                 raise InvalidSignature(
-                    f"tool {self._tool.name!r}: parameter {parameter.name!r} of resolver {name!r} is no argument of "
-                    "the tool; annotate it with a Context or Annotated[..., Resolve(...)], or name an argument"
+                    f"{owner}: parameter {parameter.name!r} of resolver {name!r} is no argument of the tool; "
+                    "annotate it with a Context or Annotated[..., Resolve(...)], or name an argument"
                 )
         node.arguments = tuple(parameter.name for parameter in plan.parameters)
-        _check_questions(self._tool.name, name, plan.returns)
+        _check_questions(owner, name, plan.returns)
         node.needs = {
-            parameter: (self._node(marker.function, (*above, identity)), is_outcome(wanted))
+            parameter: (self._node(marker.function, (*above, identity), owner), is_outcome(wanted))
             for parameter, (marker, wanted) in plan.resolved.items()
         }
         return node
@@ -146,8 +150,10 @@ class _Call:
                 self._pending.add(node.key)
                 raise
         value = self._values[node.key]
-        if not isinstance(value, _Outcome) or wants_outcome:
-            return value.outcome if isinstance(value, _Outcome) else value
+        if not isinstance(value, _Outcome):
+            return AcceptedElicitation(value) if wants_outcome and not _is_outcome_value(value) else value
+        if wants_outcome:
+            return value.outcome
         outcome = value.outcome
         if isinstance(outcome, AcceptedElicitation):
             return cast("Any", outcome.data)  # pyright: ignore[reportUnknownMemberType]
@@ -182,6 +188,10 @@ class _Call:
         return value
 
 
+def _is_outcome_value(value: Any) -> bool:
+    return isinstance(value, AcceptedElicitation | DeclinedElicitation | CancelledElicitation)
+
+
 class _Outcome:
     """What became of a question to the user."""
 
@@ -200,7 +210,10 @@ class _Live:
         self._ctx = ctx
 
     async def ask(self, key: str, method: t.InputMethod, params: Any, kind: Any) -> Any:
-        return await self._ctx.ask(method, params)
+        try:
+            return await self._ctx.ask(method, params)
+        except InvalidResult as exc:
+            raise ToolError(str(exc)) from exc
 
     def questions(self) -> None:
         return None
@@ -252,7 +265,7 @@ def _typed_answer(key: str, answer: Any, kind: Any) -> Any:
     try:
         return codec.convert(answer, kind)
     except codec.Misfit as exc:
-        raise ToolError(f"the client's answer to {key!r} cannot be read: {exc}") from None
+        raise InvalidParams(f"inputResponses {key!r} cannot be read: {exc}") from None
 
 
 # --- the graph --------------------------------------------------------------------------------------
@@ -264,10 +277,13 @@ def _identity(function: Callable[..., Any]) -> Any:
     return (id(getattr(function, "__func__", function)), id(owner)) if owner is not None else id(function)
 
 
-def _check_questions(tool: str, name: str, returns: Any) -> None:
+def _check_questions(owner: str, name: str, returns: Any) -> None:
     asked = [arm for arm in union_arms(returns) if (get_origin(arm) or arm) in (Elicit, Sample, ListRoots)]
     if len(asked) > 1:
-        raise InvalidSignature(f"tool {tool!r}: resolver {name!r} may ask several things; make it several resolvers")
+        raise InvalidSignature(f"{owner}: resolver {name!r} may ask several things; make it several resolvers")
     for arm in asked:
         if get_origin(arm) is Elicit:
-            Form(get_args(arm)[0])
+            try:
+                Form(get_args(arm)[0])
+            except InvalidSignature as exc:
+                raise InvalidSignature(f"{owner}: resolver {name!r}: {exc}") from exc

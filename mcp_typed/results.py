@@ -64,6 +64,8 @@ class Result(Generic[T]):
         content: Sequence[ContentBlock | Image | Audio] | None = None,
         meta: dict[str, Any] | None = None,
     ) -> None:
+        if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"text must be a str; got {text!r}")
         self.value = value
         self.text = text
         self.content = content
@@ -125,10 +127,11 @@ class Returns:
                 f"Function {function}: CallToolResult cannot be used in Union or Optional types. "
                 "To return empty results, use: CallToolResult(content=[])"
             )
-        arms = tuple(arm for arm in union_arms(annotation) if arm is not InputRequiredResult)
+        given = union_arms(annotation)
+        arms = tuple(_bare(arm) for arm in given if arm is not InputRequiredResult)
         if not arms:
             return MISSING
-        if len(arms) < len(union_arms(annotation)):
+        if arms != given:
             return self._promised(Union[arms], function)  # noqa: UP007 - built at run time
         return NoneType if annotation is None else annotation
 
@@ -220,6 +223,11 @@ def _says_nothing(annotation: Any) -> bool:
         return annotation in _BARE or annotation in (typing.List, typing.Dict, typing.Tuple, typing.Set)  # noqa: UP006
     except TypeError:
         return False
+
+
+def _bare(arm: Any) -> Any:
+    """The value's own type, where it may come in a `Result`."""
+    return get_args(arm)[0] if get_origin(arm) is Result else arm
 
 
 def _is_media(annotation: Any) -> bool:

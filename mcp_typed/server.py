@@ -12,6 +12,7 @@ from msgspec import Raw
 
 from mcp_core import RequestContext, Server, codec
 from mcp_core import types as t
+from mcp_core.dispatch import Middleware
 from mcp_core.errors import InvalidParams
 from mcp_core.journal import Journal
 from mcp_core.request_state import RequestStateSealer
@@ -114,6 +115,41 @@ class MCPServer:
     def name(self) -> str:
         """The server's name."""
         return self.server.name
+
+    @property
+    def version(self) -> str:
+        """The server's version."""
+        return self.server.version
+
+    @property
+    def title(self) -> str | None:
+        """The server's name for people."""
+        return self.server.info.title
+
+    @property
+    def description(self) -> str | None:
+        """What the server is for."""
+        return self.server.info.description
+
+    @property
+    def website_url(self) -> str | None:
+        """Where the server has a page."""
+        return self.server.info.website_url
+
+    @property
+    def icons(self) -> list[t.Icon] | None:
+        """The server's icons."""
+        return self.server.info.icons
+
+    @property
+    def instructions(self) -> str | None:
+        """How to use the server, for a model."""
+        return self.server.instructions
+
+    @property
+    def middleware(self) -> list[Middleware]:
+        """What is around every message, the first outermost; append to it before serving."""
+        return self.server.middleware
 
     # --- registration -----------------------------------------------------------------------
 

@@ -119,12 +119,23 @@ def union_arms(annotation: Any) -> tuple[Any, ...]:
 
 def _resolver(annotation: Any, owner: str) -> Resolve | None:
     if get_origin(annotation) is Annotated:
-        return next((item for item in get_args(annotation)[1:] if isinstance(item, Resolve)), None)
-    if any(get_origin(arm) is Annotated and _resolver(arm, owner) for arm in union_arms(annotation)):
+        inner, *metadata = get_args(annotation)
+        found = next((item for item in metadata if isinstance(item, Resolve)), None)
+        if found is not None:
+            return found
+        annotation = inner
+    if _hides_resolver(annotation):
         raise InvalidSignature(
             f"{owner}: Resolve(...) must be around the whole type: Annotated[T | None, Resolve(...)]"
         )
     return None
+
+
+def _hides_resolver(annotation: Any) -> bool:
+    """Whether a `Resolve` stands somewhere inside a type, where it means nothing."""
+    if get_origin(annotation) is Annotated and any(isinstance(item, Resolve) for item in get_args(annotation)[1:]):
+        return True
+    return any(_hides_resolver(argument) for argument in get_args(annotation))
 
 
 def _injected(annotation: Any) -> Injected | None:

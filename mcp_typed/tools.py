@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, cast
 import msgspec
 from pydantic import ValidationError
 
-from mcp_core import MCPError, RequestContext
+from mcp_core import MCPError, RequestContext, codec
 from mcp_core import types as t
 from mcp_core.backend import is_cancellation
 from mcp_core.journal import Journal
@@ -27,7 +27,7 @@ from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
 from mcp_typed.docstrings import documented
 from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.plain import NonFinite, to_json, to_text
+from mcp_typed.plain import NonFinite, to_builtins, to_json, to_text, unwrapped
 from mcp_typed.report import report
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input
@@ -107,8 +107,9 @@ class FunctionTool:
         self._returns = Returns(self.plan, structured_output=structured_output, inline_refs=policy.inline_refs)
         self._resolvers = Resolvers(self.plan, policy.sealer) if self.plan.resolved else None
         if self._resolvers is not None and asks_for_input(self.plan.returns):
+            names = ", ".join(map(repr, self.plan.resolved))
             raise InvalidSignature(
-                f"tool {self.name!r}: it cannot both return InputRequiredResult and use Resolve(...)"
+                f"tool {self.name!r}: parameter {names}: Resolve(...) cannot be where InputRequiredResult is returned"
             )
         self._limit: Any = None
         self._invoke = self._way_to_invoke()
@@ -147,7 +148,7 @@ class FunctionTool:
         try:
             keywords = self._arguments.read(bytes(params.arguments))
         except ValidationError as exc:
-            return self._invalid(exc)
+            return self._invalid(exc, params)
         except MCPError:
             raise
         except Exception as exc:  # a validator of the author's
@@ -167,8 +168,11 @@ class FunctionTool:
         try:
             return self._returns.result(value)
         except ValidationError as exc:
+            places = {".".join(map(str, fault["loc"])) for fault in exc.errors(include_input=False, include_url=False)}
+            _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, ", ".join(places))
             return self._failed(report(exc))
         except NonFinite as exc:
+            _journal.warning("tool %s returned a number that JSON does not have: %s", self.name, str(exc))
             return self._failed(str(exc))
         except Exception as exc:  # it cannot be written: the author's business, not the model's
             return self._crashed(exc)
@@ -284,9 +288,9 @@ class FunctionTool:
 
     # --- what went wrong -----------------------------------------------------------------------------
 
-    def _invalid(self, exc: ValidationError) -> t.CallToolResult:
+    def _invalid(self, exc: ValidationError, params: t.RawCallToolParams) -> t.CallToolResult:
         hook = self.policy.on_invalid_arguments
-        _journal.debug("tool %s refused its arguments: %s", self.name, ", ".join(self._arguments.names))
+        _journal.debug("tool %s refused its arguments: %s", self.name, ", ".join(_names_in(params.arguments)))
         try:
             said = report(exc) if hook is None else hook(self.name, exc)
         except Exception as fault:
@@ -296,12 +300,18 @@ class FunctionTool:
     def _told(self, exc: ToolError) -> t.CallToolResult:
         hint = "" if exc.retry_after is None else f" (retry after {exc.retry_after:g} s)"
         result = self._failed(f"{exc.message}{hint}")
-        if exc.data is not None:
-            result.content.append(t.text_block(to_text(exc.data)))
-        result.content.extend(exc.content)
-        details = {
-            key: value for key, value in (("data", exc.data), ("retryAfter", exc.retry_after)) if value is not None
-        }
+        try:
+            details = {
+                key: to_builtins(value)
+                for key, value in (("data", exc.data), ("retryAfter", exc.retry_after))
+                if value is not None
+            }
+            if exc.data is not None:
+                result.content.append(t.text_block(to_text(exc.data)))
+            result.content.extend(unwrapped(block) for block in exc.content)
+        except Exception as fault:  # the message reaches the model, whatever came with it
+            _journal.error("what a ToolError of tool %s carries cannot be sent", self.name, exc=fault)
+            details = {}
         meta = {**(exc.meta or {}), **({ERROR_META: details} if details else {})}
         return msgspec.structs.replace(result, _meta=meta) if meta else result
 
@@ -325,6 +335,17 @@ def _direct(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _END: Final = object()
+
+
+def _names_in(arguments: bytes | msgspec.Raw) -> list[str]:
+    """The names of the arguments that were sent, without their values."""
+    try:
+        return list(_named(arguments))
+    except (codec.Misfit, codec.Undecodable):
+        return []
+
+
+_named: codec.Decoder[dict[str, msgspec.Raw]] = codec.decoder(dict[str, msgspec.Raw])
 
 
 def _shown(item: Any) -> str | None:

@@ -35,7 +35,8 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("errors", "asking", "cancellation", "media", "report"),
+    ("asking", "cancellation", "media", "report"),
+    ("errors",),
     ("plain",),
     ("foreign",),
     ("schema",),

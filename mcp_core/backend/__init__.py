@@ -22,6 +22,7 @@ __all__ = [
     "is_cancellation",
     "open_backend",
     "running_library",
+    "spawn_detached",
 ]
 
 
@@ -179,3 +180,20 @@ async def open_backend() -> AsyncGenerator[Backend, None]:
 
         async with AsyncioBackend.open() as backend:
             yield backend
+
+
+_detached: set[Any] = set()
+"""asyncio keeps only a weak reference to its tasks."""
+
+
+def spawn_detached(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a coroutine that lets no exception out, on the running loop and nobody's behalf."""
+    if running_library() == "trio":
+        import trio
+
+        trio.lowlevel.spawn_system_task(run)
+        return
+    import asyncio
+
+    _detached.add(task := asyncio.get_running_loop().create_task(run()))
+    task.add_done_callback(_detached.discard)

@@ -854,6 +854,22 @@ async def test_nor_is_an_answer_that_was_recorded_in_an_earlier_round() -> None:
     assert user.asked[:3] == ["pay 10?", "really?", "pay 12?"]
 
 
+@either_era
+async def test_time_to_think_counts_only_while_the_call_waits(mode: str) -> None:
+    mcp = MCPServer("impatient", timeout=0.2)
+    mcp.add_tool(book)
+
+    async def think(ctx: Any, params: Any) -> ElicitResult:
+        await anyio.sleep(0.4)
+        return ElicitResult(action="accept", content={"sure": True})
+
+    async with Client(mcp, mode=mode, elicitation_callback=think) as client:
+        result = await client.call_tool("book", {"place": "Rome"})
+    in_time = mode == "auto"  # between two rounds no call is under way
+    wanted = "Rome: Confirm(sure=True)" if in_time else "Error executing tool book: timed out after 0.2 s"
+    assert (text_of(result), result.is_error) == (wanted, not in_time)
+
+
 # --- what a client may send by itself -----------------------------------------------------------------------
 
 ANSWERS: dict[str, Any] = {"ask_sure": {"action": "accept", "content": {"sure": True}}, "ask_for_roots": {"roots": []}}
