@@ -1,6 +1,7 @@
 """`python -m bench [ROW ...]`: the figures, interleaved in one run, held to their bounds.
 
-Rows: stdio, handle, import, start, memory. Exit status 1 when a bound is missed.
+Rows: stdio, handle, import, start, memory; and of typed tools: typed, records, sync, list,
+cost. Exit status 1 when a bound is missed.
 Single times mean nothing on a shared machine; what counts is the ratio in one run.
 """
 
@@ -11,6 +12,7 @@ import asyncio
 import contextlib
 import importlib.util
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -18,7 +20,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from bench.load import ROOT, Server, call_line, running
+from bench.in_process import handled, processes, repeat
+from bench.load import ARGUMENTS, LIST, ROOT, Server, call_line, right, running
 
 
 class Contender(NamedTuple):
@@ -47,8 +50,17 @@ CONTENDERS = [
     OFFICIAL,
     Contender("mcp_lowlevel", weight=0.1),
 ]
-if importlib.util.find_spec("fastmcp") is not None:
+HAS_FASTMCP = importlib.util.find_spec("fastmcp") is not None
+if HAS_FASTMCP:
     CONTENDERS.append(Contender("fast_mcp", weight=0.1))
+
+
+def with_tools(*arguments: str) -> dict[str, Contender]:
+    """Those with all tools, by the names that the bounds know them under."""
+    names = {"core": 1.0, "typed": 1.0, "mcp_lowlevel": 0.1, "mcp_mcpserver": 0.1, "fast_mcp": 0.05}
+    if not HAS_FASTMCP:
+        del names["fast_mcp"]
+    return {name: Contender(f"{name}_tools", arguments, weight) for name, weight in names.items()}
 
 
 class Report:
@@ -61,7 +73,11 @@ class Report:
         """Print one figure a contender."""
         print(f"\n{title} ({unit})")
         for label, value in figures.items():
-            print(f"  {label:<24}{value:>12,.1f}")
+            print(f"  {label:<28}{value:>12,.1f}")
+
+    def ratio(self, text: str, value: float) -> None:
+        """Print a figure that has no bound."""
+        print(f"         {text}: {value:.3g}")
 
     def bound(self, text: str, value: float, least: float | None = None, most: float | None = None) -> None:
         """Print a figure with its bound, and count it if it is missed."""
@@ -77,6 +93,15 @@ def median_of(samples: dict[Contender, list[float]]) -> dict[Contender, float]:
 
 def labelled(figures: dict[Contender, float]) -> dict[str, float]:
     return {contender.label: value for contender, value in figures.items()}
+
+
+def medians(samples: dict[str, list[float]]) -> dict[str, float]:
+    return {name: statistics.median(values) for name, values in samples.items()}
+
+
+def times(one: list[float], other: list[float]) -> float:
+    """How many times the other: the median over the rounds, each of which had its own weather."""
+    return statistics.median(a / b for a, b in zip(one, other, strict=True))
 
 
 def stdio(report: Report, rounds: int) -> None:
@@ -97,8 +122,9 @@ def stdio(report: Report, rounds: int) -> None:
     report.table("stdio echo, one at a time", labelled(one), "calls/s")
     report.table("stdio echo, 64 in flight", labelled(pipelined), "calls/s")
     for ours in (CORE, TYPED):
-        report.bound(f"{ours.label}, one at a time, of the task-per-request floor", one[ours] / one[TASKS], least=0.7)
-        ratio = pipelined[ours] / pipelined[OFFICIAL]
+        floor = times(single[ours], single[TASKS])
+        report.bound(f"{ours.label}, one at a time, of the task-per-request floor", floor, least=0.7)
+        ratio = times(many[ours], many[OFFICIAL])
         report.bound(f"{ours.label}, 64 in flight, times MCPServer", ratio, least=35)
 
 
@@ -193,12 +219,125 @@ def memory(report: Report, rounds: int) -> None:
             report.bound(f"{contender.label} growth over 20,000 calls, MB", server.memory() - before, most=2)
 
 
+def typed(report: Report, rounds: int) -> None:
+    """`add(a: int, b: int) -> int` called in process, by each way that a contender has."""
+    contenders = with_tools()
+    samples: dict[str, list[float]] = {}
+    with processes(*(c.module for c in contenders.values())) as started:
+        # A hand-built server has no other function than the one on the loop.
+        ways = [
+            (name, way, tool)
+            for name, contender in contenders.items()
+            for way in started[contender.module].ways
+            for tool in (("add",) if "lowlevel" in name or name == "core" else ("add", "add_def"))
+        ]
+        for turn in range(3 * rounds + 1):
+            for name, way, tool in ways:
+                took = started[contenders[name].module].sample(way, tool)
+                if turn:  # the first is for warming up
+                    samples.setdefault(f"{name} {way}{' def' if tool == 'add_def' else ''}", []).append(took)
+    report.table("add(a: int, b: int) -> int, in process", medians(samples), "us of CPU a call")
+    ours, official = "typed handle", "mcp_mcpserver Client"
+    report.bound("typed handle, times as fast as MCPServer's Client", times(samples[official], samples[ours]), least=10)
+    report.ratio("of a plain def", times(samples[f"{official} def"], samples[f"{ours} def"]))
+    direct = "mcp_mcpserver call_tool"
+    report.ratio("typed handle, bytes to bytes, by MCPServer.call_tool", times(samples[direct], samples[ours]))
+    report.ratio("of a plain def", times(samples[f"{direct} def"], samples[f"{ours} def"]))
+    report.ratio("call_tool by call_tool", times(samples[direct], samples["typed call_tool"]))
+    report.ratio("typed handle, of the hand-built", times(samples[ours], samples["core handle"]))
+
+
+def records(report: Report, rounds: int) -> None:
+    """100 pydantic models in one result, in process and over stdio."""
+    contenders = with_tools()
+    samples: dict[str, list[float]] = {}
+    with processes(*(c.module for c in contenders.values())) as started:
+        for turn in range(rounds + 1):
+            for name, contender in contenders.items():
+                way = "handle" if "handle" in started[contender.module].ways else "Client"
+                took = started[contender.module].sample(way, "records")
+                if turn:
+                    samples.setdefault(f"{name} {way}", []).append(took)
+    report.table("100 records, in process", medians(samples), "us of CPU a call")
+    in_process = times(samples["mcp_mcpserver Client"], samples["typed handle"])
+    report.ratio("typed handle, times as fast as MCPServer's Client", in_process)
+    rates = stdio_rates(contenders, {"": "records"}, rounds, 160, 8)
+    report.table("100 records over stdio, 8 in flight", medians(rates), "calls/s")
+    report.bound("typed, 100 records, times MCPServer", times(rates["typed"], rates["mcp_mcpserver"]), least=5)
+
+
+def stdio_rates(
+    contenders: dict[str, Contender], tools: dict[str, str], rounds: int, count: int, in_flight: int
+) -> dict[str, list[float]]:
+    """Calls per second of every tool of every contender that has it, under name and suffix."""
+    samples: dict[str, list[float]] = {}
+    with contextlib.ExitStack() as stack:
+        servers = {n: stack.enter_context(running(c.module, *c.arguments)) for n, c in contenders.items()}
+        for turn in range(rounds + 1):
+            for name, server in servers.items():
+                for suffix, tool in tools.items():
+                    if tool == "echo_inline" and name != "typed":
+                        continue
+                    calls = max(in_flight, int(count * contenders[name].weight))
+                    rate = server.run(calls, in_flight, tool)  # each answer is checked
+                    if turn:
+                        samples.setdefault(f"{name}{suffix}", []).append(rate)
+    return samples
+
+
+def sync(report: Report, rounds: int) -> None:
+    """A plain `def` in a worker thread, and in line, beside an `async def`."""
+    contenders = with_tools()
+    contenders = {name: c for name, c in contenders.items() if name not in ("core", "mcp_lowlevel")}
+    tools = {" async": "echo", " def": "echo_def", " inline": "echo_inline"}
+    rates = stdio_rates(contenders, tools, 2 * rounds, 1500, 64)
+    report.table("echo over stdio, 64 in flight", medians(rates), "calls/s")
+    report.bound("typed def, times MCPServer's", times(rates["typed def"], rates["mcp_mcpserver def"]), least=4)
+    report.bound("typed inline, of async", times(rates["typed inline"], rates["typed async"]), least=0.9)
+
+
+def list_tools(report: Report, rounds: int) -> None:
+    """`tools/list` of 1,000 tools over stdio, one at a time."""
+    rates = stdio_rates(with_tools("1000"), {"": LIST}, rounds, 20, 1)
+    report.table("tools/list of 1,000 tools over stdio", medians(rates), "calls/s")
+    report.bound("typed, 1,000 tools, times MCPServer", times(rates["typed"], rates["mcp_mcpserver"]), least=50)
+
+
+def cost(report: Report, rounds: int) -> None:
+    """What the typed layer adds to a result that is built by hand, the bytes being the same."""
+    from bench.servers.core_tools import server
+    from bench.servers.typed_tools import mcp
+
+    async def measure(tool: str) -> tuple[float, float]:
+        calls = [handled(target)(tool, ARGUMENTS[tool](1)) for target in (server, mcp.server)]
+        answers = [await call() for call in calls]
+        if answers[0] != answers[1] or not right(tool, 1, json.loads(answers[0])["result"]):
+            raise RuntimeError(f"the answers differ: {answers!r}")
+        took: list[list[float]] = [[], []]
+        for _ in range(60 * rounds):
+            for call, samples in zip(calls, took, strict=True):
+                samples.append(await repeat(call, 50) * 1e6)
+        return statistics.median(took[0]), statistics.median(b - a for a, b in zip(*took, strict=True))
+
+    for tool in ("echo", "add"):
+        by_hand, more = asyncio.run(measure(tool))
+        report.table(
+            f"{tool} through handle(), the same bytes", {"core": by_hand, "typed adds": more}, "us of CPU a call"
+        )
+        report.bound(f"typed {tool} costs more than hand-built by, us", more, most=10)
+
+
 ROWS: dict[str, Callable[[Report, int], None]] = {
     "stdio": stdio,
     "handle": in_process,
     "import": imports,
     "start": start,
     "memory": memory,
+    "typed": typed,
+    "records": records,
+    "sync": sync,
+    "list": list_tools,
+    "cost": cost,
 }
 
 
@@ -208,6 +347,8 @@ def main() -> None:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"one of {', '.join(ROWS)}")
     parser.add_argument("--rounds", type=int, default=7, help="samples a figure, interleaved")
     options = parser.parse_args()
+    # Or whatever was edited a moment ago would be compiled at each start that is measured.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     report = Report()
     for row in options.rows or ROWS:
         ROWS[row](report, options.rounds)

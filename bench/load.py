@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,11 +23,32 @@ ENVELOPE = {
 }
 
 
-def call_line(number: int) -> bytes:
-    """One `tools/call` of the echo tool."""
-    params = {"name": "echo", "arguments": {"text": f"hello {number}"}, "_meta": ENVELOPE}
-    message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
-    return json.dumps(message, separators=(",", ":")).encode() + b"\n"
+def message(number: int, method: str, params: dict[str, Any]) -> bytes:
+    """One request of 2026-07-28, as a line."""
+    whole = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": ENVELOPE}}
+    return json.dumps(whole, separators=(",", ":")).encode() + b"\n"
+
+
+LIST = "tools/list"
+"""In place of a tool's name: the list of tools itself."""
+
+RECORDS = 100
+
+ARGUMENTS: dict[str, Callable[[int], dict[str, Any]]] = {
+    "echo": lambda number: {"text": f"hello {number}"},
+    "echo_def": lambda number: {"text": f"hello {number}"},
+    "echo_inline": lambda number: {"text": f"hello {number}"},
+    "add": lambda number: {"a": number, "b": 2},
+    "add_def": lambda number: {"a": number, "b": 2},
+    "records": lambda number: {"count": RECORDS},
+}
+
+
+def call_line(number: int, tool: str = "echo") -> bytes:
+    """One `tools/call` of a tool, or one `tools/list`."""
+    if tool == LIST:
+        return message(number, LIST, {})
+    return message(number, "tools/call", {"name": tool, "arguments": ARGUMENTS[tool](number)})
 
 
 class Server:
@@ -46,28 +67,30 @@ class Server:
         assert self.process.stdout is not None
         self._in = self.process.stdin.fileno()
         self._out = self.process.stdout.fileno()
-        self._rest = b""
+        self._rest: list[bytes] = []
         self._number = 0
 
     def _read(self) -> list[bytes]:
-        """The next lines, at least one."""
+        """The next lines, at least one. No byte is looked at twice: what is measured is the server."""
         while True:
             chunk = os.read(self._out, 1 << 18)
             if not chunk:
                 raise RuntimeError("the server has ended")
-            lines = (self._rest + chunk).split(b"\n")
-            self._rest = lines.pop()
-            if lines:
+            first, *others = chunk.split(b"\n")
+            self._rest.append(first)
+            if others:
+                lines = [b"".join(self._rest), *others]
+                self._rest = [lines.pop()]
                 return lines
 
     def _write(self, data: bytes) -> None:
         while data:
             data = data[os.write(self._in, data) :]
 
-    def run(self, count: int, in_flight: int) -> float:
+    def run(self, count: int, in_flight: int, tool: str = "echo") -> float:
         """Calls per second, over this many calls, so many unanswered at a time."""
         first = self._number
-        lines = [call_line(first + index) for index in range(count)]
+        lines = [call_line(first + index, tool) for index in range(count)]
         self._number += count
         started = time.perf_counter()
         self._write(b"".join(lines[:in_flight]))
@@ -79,7 +102,7 @@ class Server:
                 self._write(b"".join(lines[sent : sent + len(got)]))
                 sent += len(got)
         took = time.perf_counter() - started
-        check(answers, first, count)
+        check(answers, first, count, tool)
         return count / took
 
     def first_answer(self, started: float) -> float:
@@ -107,18 +130,33 @@ class Server:
         self.process.stdout.close()
 
 
-def check(answers: list[bytes], first: int, count: int) -> None:
-    """Raise unless every call was answered once, with its own text."""
+def check(answers: list[bytes], first: int, count: int, tool: str = "echo") -> None:
+    """Raise unless every call was answered once, with what is right for it."""
     seen: set[int] = set()
     for line in answers:
         answer: Any = json.loads(line)
         number = answer["id"]
-        text = answer["result"]["content"][0]["text"]
-        if text != f"hello {number}" or number in seen:
-            raise RuntimeError(f"a wrong answer: {line!r}")
+        if number in seen or not right(tool, number, answer["result"]):
+            raise RuntimeError(f"a wrong answer: {line[:2000]!r}")
         seen.add(number)
     if seen != set(range(first, first + count)):
         raise RuntimeError("answers are missing")
+
+
+def right(tool: str, number: int, result: dict[str, Any]) -> bool:
+    """Whether this is what a tool has to answer to the call of this number."""
+    if tool == LIST:
+        found = [tool for tool in result["tools"] if tool["name"].startswith("find_")]
+        return len(found) >= 1000 and all("text" in tool["inputSchema"]["properties"] for tool in found)
+    texts = [block["text"] for block in result["content"]]
+    if tool == "records":
+        records: list[Any] = result["structuredContent"]["result"]
+        # One text for each, or one for all of them.
+        said: Any = json.loads(texts[0]) if len(texts) == 1 else [json.loads(text) for text in texts]
+        return [record["number"] for record in records] == list(range(RECORDS)) and said == records
+    if tool.startswith("add"):
+        return texts == [str(number + 2)] and result["structuredContent"] == {"result": number + 2}
+    return texts == [f"hello {number}"]
 
 
 @contextmanager

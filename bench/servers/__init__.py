@@ -1,1 +1,1 @@
-"""The contenders: the same echo tool, each in its own way."""
+"""The contenders: the same tools, each in its own way."""

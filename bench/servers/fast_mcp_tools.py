@@ -1,0 +1,19 @@
+"""FastMCP's server with all tools. Argument: how many more there are to list."""
+# A rival that is measured where it is installed:
+# pyright: basic, reportMissingImports=false
+
+import sys
+from typing import Any
+
+from fastmcp import FastMCP
+
+from bench.servers.tools import FUNCTIONS, find
+
+mcp: Any = FastMCP("bench", version="1")
+for function in FUNCTIONS:
+    mcp.tool(function)
+
+if __name__ == "__main__":
+    for number in range(int(sys.argv[1]) if len(sys.argv) > 1 else 0):
+        mcp.tool(find, name=f"find_{number}")
+    mcp.run(transport="stdio", show_banner=False, log_level="ERROR")
