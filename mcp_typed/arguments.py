@@ -1,7 +1,8 @@
 """Arguments: their schema, and the way from the bytes of a call to the call's arguments.
 
 One pydantic model per function, its fields under names of its own, so that a parameter
-may be called anything (P-37). Strings that hold JSON: P-15. Unknown arguments: P-16.
+may be called anything (P-37); its core schema is made that of a dict, which validates
+straight to keywords. Strings that hold JSON: P-15. Unknown arguments: P-16.
 """
 
 from __future__ import annotations
@@ -36,11 +37,11 @@ class Arguments:
     ) -> None:
         title = f"{plan.title}Arguments"
         fields: dict[str, Any] = {}
-        self._keywords: list[tuple[str, str]] = []
+        names: dict[str, str] = {}
         for index, parameter in enumerate(plan.parameters):
             field = f"p{index}"
             fields[field] = _field(parameter, described.get(parameter.name))
-            self._keywords.append((parameter.name, field))
+            names[field] = parameter.name
         try:
             model: type[BaseModel] = create_model(
                 title, __config__=ConfigDict(title=title, extra="forbid" if unknown == "reject" else None), **fields
@@ -49,7 +50,8 @@ class Arguments:
             schema = json_schema(core, "validation")
         except Exception as exc:
             raise InvalidSignature(_reason(plan, fields, exc)) from exc
-        self._validate = SchemaValidator(rewritten(core), _use_prebuilt=False).validate_json
+        keywords = _as_keywords(rewritten(core), names)
+        self._validate = SchemaValidator(keywords, {"title": title}, _use_prebuilt=False).validate_json
         schema.setdefault("properties", {})
         _check_names(plan, schema)
         self.names: list[str] = list(schema["properties"])
@@ -71,10 +73,9 @@ class Arguments:
             InvalidParams: They are nested too deep.
         """
         try:
-            values = self._validate(arguments).__dict__
+            return self._validate(arguments)  # type: ignore[no-any-return]
         except ValidationError as exc:
-            values = self._second_look(arguments, exc).__dict__
-        return {name: values[field] for name, field in self._keywords}
+            return self._second_look(arguments, exc)  # type: ignore[no-any-return]
 
     def _second_look(self, arguments: bytes, first: ValidationError) -> Any:
         """The arguments after all, where only their writing was unusual."""
@@ -140,6 +141,25 @@ class Arguments:
             faults = exc.errors(include_url=False, include_input=False)
             return not any(fault["loc"][:1] == (name,) for fault in faults)
         return True
+
+
+def _as_keywords(core: Any, names: dict[str, str]) -> Any:
+    """The core schema of a model as that of a dict, its fields under the parameters' names.
+
+    Saves making an instance only to take it apart.
+    """
+    if core["type"] == "definitions":
+        return {**core, "schema": _as_keywords(core["schema"], names)}
+    inner = core["schema"]
+    fields = {names[field]: {**shown, "type": "typed-dict-field"} for field, shown in inner["fields"].items()}
+    config = core["config"]
+    return {
+        "type": "typed-dict",
+        "fields": fields,
+        "total": True,
+        "config": config,
+        "extra_behavior": config.get("extra_fields_behavior", "ignore"),
+    }
 
 
 def _is_unreadable(error: ValidationError) -> bool:

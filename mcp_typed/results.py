@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, cast
 import msgspec
 from msgspec import Raw
 
+from mcp_core import codec
 from mcp_core.types import (
     AudioContent,
     CallToolResult,
@@ -83,6 +84,7 @@ class Returns:
         self.schema: dict[str, Any] | None = None
         self._shape: Shape | None = None
         self._wrapped = False
+        self._scalar: type[Any] | None = None
         self.streams = plan.is_generator
         self.fell_back = False
         function = plan.title
@@ -140,6 +142,7 @@ class Returns:
         schema = json_schema(core, "serialization")
         if schema.get("type") != "object" or _has_other_keys(core):
             self._wrapped = True
+            self._scalar = _plain_scalar(core)
             core = wrapped(core, f"{name}Output")
             schema = json_schema(core, "serialization")
             schema["title"] = f"{name}Output"
@@ -168,6 +171,8 @@ class Returns:
         shape = self._shape
         if shape is None:
             return CallToolResult(content=_plain_blocks(value))
+        if kind is self._scalar:
+            return _scalar_result(value)
         if self._wrapped:
             validated = shape.validate({"result": value})
             whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)
@@ -199,6 +204,21 @@ class Returns:
         if asked.meta is not None:
             return msgspec.structs.replace(result, _meta={**(result.meta or {}), **asked.meta})
         return result
+
+
+def _plain_scalar(core: Any) -> type[Any] | None:
+    """The Python type of a core schema that says no more than that type."""
+    return _EXACT.get(core["type"]) if set(core) <= {"type", "metadata"} else None
+
+
+_EXACT: Final[dict[str, type[Any]]] = {"str": str, "int": int, "bool": bool}
+
+
+def _scalar_result(value: Any) -> CallToolResult:
+    """The result for a value that is exactly what was promised, and the same in JSON and as text."""
+    data = codec.encode(value)
+    content: list[ContentBlock] = [text_block(value if type(value) is str else data.decode())]
+    return CallToolResult(content=content, structured_content=cast("Any", Raw(b'{"result":%b}' % data)))
 
 
 _SCALARS: Final = frozenset({str, int, float, bool, NoneType})

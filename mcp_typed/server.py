@@ -5,6 +5,7 @@ Plugs into the core's public hooks like any other user of the core.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
 
@@ -267,7 +268,9 @@ class MCPServer:
 
     async def _call(self, name: str, arguments: dict[str, Any] | None, context: Context[Any]) -> t.CallToolResult:
         raw = Raw(codec.encode(arguments or {}))
-        result = await self._on_call_tool(context.request_context, t.RawCallToolParams(name=name, arguments=raw))
+        result = self._on_call_tool(context.request_context, t.RawCallToolParams(name=name, arguments=raw))
+        if inspect.isawaitable(result):
+            result = await result
         if not isinstance(result, t.CallToolResult):
             raise ToolError(f"{name} asks the client for input, which a call from another tool cannot pass on")
         return result

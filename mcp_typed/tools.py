@@ -113,6 +113,9 @@ class FunctionTool:
             )
         self._limit: Any = None
         self._invoke = self._way_to_invoke()
+        # Such a tool needs no coroutine; what a wrapper returns may still be one.
+        runs_inline = self._is_simple and policy.run == "inline" and not self.plan.is_async
+        self._inline = self.plan.function if runs_inline else None
         if not NAME.fullmatch(self.name):
             _journal.warning("tool name %r is not made of 1 to 128 letters, digits, '_', '-' and '.'", self.name)
         self.listed = t.Tool(
@@ -125,14 +128,18 @@ class FunctionTool:
         )
 
     def _way_to_invoke(self) -> Callable[..., Any]:
-        """What is called with context, params and arguments: as little as there must be."""
+        """What is awaited with context, params and arguments: as little as there must be."""
+        plan = self.plan
+        if not self._is_simple:
+            return self._invoke_with_all
+        return _direct(plan.function) if plan.is_async else self._invoke_plain
+
+    @property
+    def _is_simple(self) -> bool:
+        """Whether a call is no more than calling the function with the arguments."""
         plan, policy = self.plan, self.policy
-        simple = not (plan.injected or plan.positional or self._resolvers or self._returns.streams)
-        if simple and policy.timeout is None and policy.max_concurrency is None:
-            if plan.is_async:
-                return _direct(plan.function)
-            return self._invoke_plain
-        return self._invoke_with_all
+        has_more = plan.injected or plan.positional or self._resolvers or self._returns.streams
+        return not has_more and policy.timeout is None and policy.max_concurrency is None
 
     @property
     def falls_back_to_text(self) -> bool:
@@ -141,9 +148,11 @@ class FunctionTool:
 
     # --- a call ----------------------------------------------------------------------------------
 
-    async def call(self, ctx: RequestContext[Any], params: t.RawCallToolParams) -> Any:
-        """Call it. Whatever goes wrong inside becomes a result that the model can read;
-        only an `MCPError` leaves as a protocol error.
+    def call(self, ctx: RequestContext[Any], params: t.RawCallToolParams) -> Any:
+        """Call it: the result, or what to await for it.
+
+        Whatever goes wrong inside becomes a result that the model can read; only an
+        `MCPError` leaves as a protocol error.
         """
         try:
             keywords = self._arguments.read(bytes(params.arguments))
@@ -153,18 +162,38 @@ class FunctionTool:
             raise
         except Exception as exc:  # a validator of the author's
             return self._crashed(exc)
+        if self._inline is None:
+            return self._called(ctx, params, keywords)
+        try:
+            value = self._inline(**keywords)
+        except BaseException as exc:
+            return self._raised(exc)
+        return self._awaited(value) if inspect.isawaitable(value) else self._sent(value)
+
+    async def _called(self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]) -> Any:
         try:
             value = await self._invoke(ctx, params, keywords)
-        except MCPError:
-            raise
-        except ToolError as exc:
-            return self._told(exc)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as exc:
-            if is_cancellation(exc):
-                raise
-            return self._crashed(exc)
+            return self._raised(exc)
+        return self._sent(value)
+
+    async def _awaited(self, value: Any) -> Any:
+        try:
+            value = await value
+        except BaseException as exc:
+            return self._raised(exc)
+        return self._sent(value)
+
+    def _raised(self, exc: BaseException) -> t.CallToolResult:
+        """What the model reads of an exception; those that are not the model's go on."""
+        if isinstance(exc, ToolError):
+            return self._told(exc)
+        if isinstance(exc, MCPError | KeyboardInterrupt | GeneratorExit) or is_cancellation(exc):
+            raise exc
+        return self._crashed(exc)
+
+    def _sent(self, value: Any) -> Any:
+        """The result for a returned value, or what is wrong with it."""
         try:
             return self._returns.result(value)
         except ValidationError as exc:

@@ -124,6 +124,7 @@ async def test_a_crash_is_told_by_an_id_and_ends_its_call_only(error: BaseExcept
 @pytest.mark.parametrize("colour", ["async", "plain"])
 async def test_the_log_has_what_the_text_has_the_id_of(colour: str, caplog: pytest.LogCaptureFixture) -> None:
     mcp = raising(ValueError("secret detail"), colour)
+    flush_logs()  # what earlier tests have logged is not looked at here
     with caplog.at_level(logging.DEBUG, "mcp_typed"):
         first = re.fullmatch(masked("fails"), await failure(mcp, "fails"))
         second = re.fullmatch(masked("fails"), await failure(mcp, "fails"))
@@ -709,7 +710,7 @@ def timed(colour: str, released: threading.Event, **options: Any) -> MCPServer:
         return "too late for anybody"
 
     mcp.add_tool(later if colour == "async" else now, name="slow", timeout=None if options else 0.05)
-    mcp.add_tool(lambda: "alive", name="alive")
+    mcp.add_tool(lambda: "alive", name="alive", timeout=10)
     return mcp
 
 
