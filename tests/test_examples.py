@@ -38,13 +38,14 @@ from mcp_core import Client, MCPError, RequestContext, Server
 from mcp_core.methods import hooks
 from mcp_core.observers import MOMENTS
 from mcp_core.testing import flush_logs
+from mcp_core.transports.streamable_http import HTTPOptions
 from mcp_typed import Context, MCPServer
 from mcp_typed.cli import main as command_line
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 EXAMPLES = DOCS / "examples"
-PAGES = ("tools", "structured-output", "errors", "low-level", "migration")
+PAGES = ("tools", "structured-output", "errors", "low-level", "http", "migration")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -408,6 +409,10 @@ class Asked:
             (code(hook), code(row.name), "no answer" if row.is_notification else code(row.result.__name__))
             for hook, row in hooks().items()
         ]
+
+    def http_options(self) -> list[Row]:
+        """The options of the HTTP app, in the order of their class."""
+        return [(code(name), None) for name in HTTPOptions.__struct_fields__]
 
     def moments(self) -> list[Row]:
         return [(code(moment), None) for moment in MOMENTS]
