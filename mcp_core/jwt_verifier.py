@@ -46,25 +46,34 @@ class JWTVerifier:
         self._issuer = issuer
         self._audience = audience
         self._key = key
-        self._jwks = None if jwks_url is None else jwt.PyJWKClient(jwks_url, cache_keys=True)
+        self._jwks = None if jwks_url is None else jwt.PyJWKClient(jwks_url, cache_keys=False)
         self._algorithms = list(algorithms)
         self._leeway = leeway
         self._threads = WorkerThreads(4)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the token stands for; `None` if it is not good."""
+        """What the token stands for; `None` if it is not good.
+
+        Raises:
+            PyJWKClientConnectionError: The keys cannot be fetched.
+        """
         try:
             claims = self._claims(token, self._key) if self._jwks is None else await self._looked_up(token)
-        except jwt.PyJWTError:
+        except jwt.PyJWKClientConnectionError:
+            raise  # whether the token is good is not known
+        except (jwt.PyJWTError, TypeError, ValueError):
+            return None  # TypeError: its header names an algorithm that the key is not for
+        expires_at = claims["exp"]
+        if not isinstance(expires_at, int | float):
             return None
         audience = claims.get("aud")
-        scope = claims.get("scope", claims.get("scp", ""))
+        scope: Any = claims.get("scope") or claims.get("scp") or ""
         subject = claims.get("sub")
         return AccessToken(
             token=token,
             client_id=str(claims.get("client_id") or claims.get("azp") or subject or ""),
             scopes=scope.split() if isinstance(scope, str) else [str(item) for item in scope],
-            expires_at=claims.get("exp"),
+            expires_at=expires_at + self._leeway,
             resource=audience,
             subject=None if subject is None else str(subject),
             claims=claims,

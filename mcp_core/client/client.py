@@ -132,6 +132,8 @@ class Client:
     async def __aexit__(self, *exc: object) -> None:
         stack, self._stack = self._stack, None
         self._revision = None
+        if self._cache is not None:
+            self._cache.clear()
         try:
             if stack is not None:
                 await stack.aclose()
@@ -271,6 +273,7 @@ class Client:
         key = None if cache is None else cache.key(method, params)
         if cache is not None and key is not None and (kept := cache.get(key)) is not None:
             return read_result(kept, kind or METHODS[method].result, method)
+        changes = 0 if cache is None else cache.changes(method)
         token: list[RequestId] = []
 
         def prepare(request_id: RequestId, given: Any) -> Any:
@@ -290,7 +293,8 @@ class Client:
                 del self._progress[request_id]
         result = read_result(raw, kind or METHODS[method].result, method)
         if cache is not None and key is not None:
-            cache.put(key, raw, getattr(result, "ttl_ms", None) or 0)
+            ttl: Any = result.get("ttlMs") if codec.is_object(result) else getattr(result, "ttl_ms", None)
+            cache.put(key, raw, ttl if isinstance(ttl, int | float) else 0, changes)
         return result
 
     def _require(self) -> Connection:

@@ -99,7 +99,7 @@ async def count(steps: int, ctx: Context) -> str:
 async def log(text: str, ctx: Context) -> str:
     """Send a message at each of three levels."""
     for level in ("debug", "info", "error"):
-        await ctx.log(level, {"text": text, "level": level}, logger="bookshop")
+        await ctx.log(level, {"text": text, "level": level}, logger_name="bookshop")
     return "logged"
 
 

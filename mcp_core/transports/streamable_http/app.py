@@ -11,10 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core.auth import AuthSettings, TokenVerifier
 from mcp_core.backend import current_backend, open_backend
+from mcp_core.context import Peer
 from mcp_core.errors import InternalError, InvalidRequest, ParseError
 from mcp_core.handlers import read_meta
 from mcp_core.journal import Journal
@@ -24,7 +26,7 @@ from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.event_store import EventStore
-from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Header, Refused, Scope
+from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Header, Refused, Scope
 from mcp_core.transports.streamable_http.guards import (
     Accepted,
     Guard,
@@ -34,7 +36,7 @@ from mcp_core.transports.streamable_http.guards import (
 )
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
 from mcp_core.transports.streamable_http.modern import claims_modern, post_modern
-from mcp_core.transports.streamable_http.sessions import Session, Sessions
+from mcp_core.transports.streamable_http.sessions import Session, Sessions, subject_of
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
@@ -110,7 +112,7 @@ class StreamableHTTP:
         if options.auth is not None and options.token_verifier is not None:
             self._bearer = BearerGuard(options.auth, options.token_verifier)
         self._path = options.streamable_http_path.rstrip("/")
-        self._marked: dict[str, Mapping[tuple[str, ...], str]] | None = None
+        self._marked: dict[Any, dict[str, Mapping[tuple[str, ...], str]]] = {}
         self._ready = False
         self._lifespan: Any = None
 
@@ -132,8 +134,8 @@ class StreamableHTTP:
         except Refused as refused:
             if not exchange.started:
                 await exchange.refuse(refused)
-        except ConnectionError:
-            return  # the client went away before its body was whole
+        except Gone:
+            return
         except Exception as exc:
             _journal.error("an HTTP request failed", exc=exc)
             if exchange.started:
@@ -149,10 +151,10 @@ class StreamableHTTP:
         path = path.rstrip("/")
         if path != self._path:
             if self.options.health_path is not None and path == self.options.health_path.rstrip("/"):
-                await exchange.reply(200, b'{"status":"ok"}')
+                await _published(exchange, b'{"status":"ok"}')
                 return
             if self._bearer is not None and exchange.path.rstrip("/") in self._bearer.metadata_paths:
-                await exchange.reply(200, self._bearer.metadata, [_ANY_ORIGIN])
+                await _published(exchange, self._bearer.metadata)
                 return
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
         self._guard.check(exchange)
@@ -229,20 +231,27 @@ class StreamableHTTP:
 
     # --- parameters in headers -----------------------------------------------------------------------
 
-    async def marked_parameters(self, request: Request) -> Mapping[tuple[str, ...], str]:
+    async def marked_parameters(self, request: Request, peer: Peer) -> Mapping[tuple[str, ...], str]:
         """The parameters of the called tool that are mirrored in headers (P-33)."""
-        if self._marked is None:
-            self._marked = await self._read_marks(request)
-        if not self._marked:
-            return _NONE
-        return self._marked.get(_called(request), _NONE)
+        caller = subject_of(peer.auth)
+        marked = self._marked.get(caller)
+        if marked is None:
+            marked = await self._read_marks(request, peer)
+            if marked is None:
+                return _NONE
+            if len(self._marked) >= _MOST_CALLERS:
+                self._marked.clear()
+            self._marked[caller] = marked
+        return marked.get(_called(request), _NONE) if marked else _NONE
 
-    async def _read_marks(self, request: Request) -> dict[str, Mapping[tuple[str, ...], str]]:
-        """Read the list of tools once, as the calling client would see it."""
+    async def _read_marks(self, request: Request, peer: Peer) -> dict[str, Mapping[tuple[str, ...], str]] | None:
+        """Read the list of tools once, as the calling client would see it; `None` if there is none to read."""
         marked: dict[str, Mapping[tuple[str, ...], str]] = {}
         cursor: str | None = None
         for _ in range(1000):
-            page = await self._tools_page(request, cursor)
+            page = await self._tools_page(request, peer, cursor)
+            if page is None:
+                return None
             for tool in page.get("tools", []):
                 try:
                     found = parameter_headers(tool.get("inputSchema", {}))
@@ -256,22 +265,20 @@ class StreamableHTTP:
                 break
         return marked
 
-    async def _tools_page(self, request: Request, cursor: str | None) -> dict[str, Any]:
+    async def _tools_page(self, request: Request, peer: Peer, cursor: str | None) -> dict[str, Any] | None:
         if not self.server.serves("tools/list"):
             return {}
         params: dict[str, Any] = {"_meta": read_meta(request.params)}
         if cursor is not None:
             params["cursor"] = cursor
-        answer = await self.server.handle(
-            codec.encode({"jsonrpc": "2.0", "id": 0, "method": "tools/list", "params": params})
-        )
-        page: Any = codec.decode_any(answer or b"{}")
+        begun = self.server.dispatcher.begin(Request(0, "tools/list", Raw(codec.encode(params))), peer)
+        page: Any = codec.decode_any(begun if isinstance(begun, bytes) else await begun)
         result = page.get("result")
-        return result if codec.is_object(result) else {}
+        return result if codec.is_object(result) else None
 
     def _forget_marks(self, event: Event) -> None:
         if isinstance(event, ToolsListChanged):
-            self._marked = None
+            self._marked.clear()
 
     # --- life --------------------------------------------------------------------------------------
 
@@ -308,7 +315,24 @@ class StreamableHTTP:
         self.sessions.end_all()
 
 
+async def _published(exchange: Exchange, body: bytes) -> None:
+    """Answer with what everybody may read, pages of any origin among them."""
+    if exchange.method == "OPTIONS":
+        await exchange.reply(204, b"", [_ANY_ORIGIN, *_PREFLIGHT])
+    elif exchange.method in ("GET", "HEAD"):
+        await exchange.reply(200, body, [_ANY_ORIGIN])
+    else:
+        raise Refused(405, InvalidRequest("Method Not Allowed"), headers=[(b"allow", b"GET, HEAD, OPTIONS")])
+
+
+_PREFLIGHT: Final[list[Header]] = [
+    (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
+    (b"access-control-allow-headers", b"*"),
+]
 _ANY_ORIGIN: Final[Header] = (b"access-control-allow-origin", b"*")
+_MOST_CALLERS: Final = 256
+"""Callers whose marks are kept at a time: a list of tools may differ from one to another."""
+
 _NONE: Final[Mapping[tuple[str, ...], str]] = {}
 
 

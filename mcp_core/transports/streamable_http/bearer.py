@@ -82,7 +82,7 @@ class BearerGuard:
         if access.resource is None:
             return False
         audiences = [access.resource] if isinstance(access.resource, str) else access.resource
-        return any(_canonical(audience) == self._resource for audience in audiences)
+        return any(_canonical(audience) == self._resource for audience in audiences) and self._resource is not None
 
     def _challenge(self, status: int, reason: str, error: str | None = None) -> Refused:
         parts = [] if error is None else [f'error="{error}"', f'error_description="{reason}"']
@@ -90,10 +90,22 @@ class BearerGuard:
             parts.append(f'scope="{" ".join(self._settings.required_scopes)}"')
         parts.append(f'resource_metadata="{self._metadata_url}"')
         header: Header = (b"www-authenticate", f"Bearer {', '.join(parts)}".encode("latin-1"))
-        return Refused(status, InvalidRequest(f"Unauthorized: {reason}"), headers=[header])
+        return Refused(status, InvalidRequest(f"{_STATUS[status]}: {reason}"), headers=[header])
 
 
-def _canonical(url: str) -> str:
-    """A server's address as addresses are compared: scheme and host in lower case, no slash at the end."""
-    parts = urlsplit(url)
-    return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}"
+_STATUS: Final = {400: "Unauthorized", 401: "Unauthorized", 403: "Forbidden"}
+
+
+def _canonical(url: str) -> str | None:
+    """A server's address as addresses are compared; `None` for what is none (R-AUTH-19).
+
+    Scheme and host are in lower case, there is no slash at the end and never a fragment.
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return None
+    if parts.fragment:
+        return None
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{parts.scheme.lower()}://{parts.netloc.lower()}{parts.path.rstrip('/')}{query}"

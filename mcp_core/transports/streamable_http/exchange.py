@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from mcp_core.errors import InvalidRequest, MCPError
 from mcp_core.messages import RequestId, encode_error
 
-__all__ = ["ASGIReceive", "ASGISend", "Exchange", "Header", "Refused", "Scope", "event"]
+__all__ = ["ASGIReceive", "ASGISend", "Exchange", "Gone", "Header", "Refused", "Scope", "event"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 ASGIReceive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -39,6 +39,10 @@ class Refused(Exception):
         self.error = error
         self.request_id = request_id
         self.headers = tuple(headers)
+
+
+class Gone(Exception):
+    """The client went away before its request was whole."""
 
 
 class Exchange:
@@ -85,7 +89,7 @@ class Exchange:
 
         Raises:
             Refused: It is larger than `limit` bytes (413).
-            ConnectionError: The client went away before its end.
+            Gone: The client went away before its end.
         """
         announced = self.fields.get(b"content-length")
         if announced is not None and announced.isdigit() and int(announced) > limit:
@@ -99,7 +103,7 @@ class Exchange:
         gathered = bytearray()  # bounded by bytes, whatever the number of pieces
         while True:
             if message["type"] == "http.disconnect":
-                raise ConnectionError("the client went away")
+                raise Gone
             gathered += message.get("body", b"")
             if len(gathered) > limit:
                 raise _too_large(limit)

@@ -30,7 +30,7 @@ from mcp_core.transports.streamable_http.answers import Answer, Stored
 from mcp_core.transports.streamable_http.exchange import Exchange, Header, Refused, event
 from mcp_core.transports.streamable_http.guards import Accepted
 from mcp_core.transports.streamable_http.mirrored import VERSION
-from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session
+from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session, subject_of
 
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
@@ -163,19 +163,14 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
             request_id=request_id,
         )
     found = app.sessions.find(session_id)
-    if found is None or found.auth_subject != _subject(auth):
+    if found is None or found.auth_subject != subject_of(auth):
         raise Refused(404, InvalidRequest("Session not found; start anew with initialize"), request_id=request_id)
     return found
 
 
-def _subject(auth: Any) -> Any:
-    """Whose session it is: another caller's token does not open it."""
-    return None if auth is None else (auth.client_id, auth.subject)
-
-
 async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, accepts: Accepted, auth: Any) -> None:
     session = Session(None if app.options.stateless_http else app.sessions.new_id())
-    session.auth_subject = _subject(auth)
+    session.auth_subject = subject_of(auth)
     headers: tuple[Header, ...] = ()
     if session.session_id is not None:
         headers = ((b"mcp-session-id", session.session_id.encode()),)

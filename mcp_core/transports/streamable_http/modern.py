@@ -105,12 +105,12 @@ async def post_modern(
     _check(exchange, frame)
     if frame.method == "initialize":  # a method of the other era, whoever sends it
         raise Refused(404, MethodNotFound("Method not found", frame.method), request_id=frame.id)
-    if frame.method == "tools/call":
-        marked = await app.marked_parameters(frame)
-        if marked:
-            _or_refused(frame, lambda: check_parameters(exchange, frame, marked))
     answer = Answer(exchange, accepts)
     peer = ModernPeer(app, exchange, answer, state, auth)
+    if frame.method == "tools/call":
+        marked = await app.marked_parameters(frame, peer)
+        if marked:
+            _or_refused(frame, lambda: check_parameters(exchange, frame, marked))
     begun = app.server.dispatcher.begin(frame, peer)
     if isinstance(begun, bytes):
         await answer.result(begun, _status(frame, begun))

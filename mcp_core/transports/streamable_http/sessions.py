@@ -24,7 +24,7 @@ from mcp_core.session import Session as Registry
 from mcp_core.transports.streamable_http.answers import Answer, Stored
 from mcp_core.transports.streamable_http.exchange import Exchange, event
 
-__all__ = ["HandshakePeer", "Session", "Sessions"]
+__all__ = ["HandshakePeer", "Session", "Sessions", "subject_of"]
 
 BACKLOG: Final = 256
 """Messages that wait for a client without a stream of its own; then the oldest are dropped."""
@@ -179,6 +179,11 @@ class Sessions:
                 self.remove(session)
             elif not session.users:
                 break
+
+
+def subject_of(auth: Any) -> Any:
+    """Who a caller is, by its token: another caller's token does not open its session."""
+    return None if auth is None else (auth.client_id, auth.subject)
 
 
 class HandshakePeer:
