@@ -56,7 +56,12 @@ class Listen:
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
 
-        forget = ctx.peer.on_end(send.close)
+        try:
+            forget = ctx.peer.on_end(send.close)
+        except BaseException:  # a peer that cannot be told
+            send.close()
+            events.close()
+            raise
         # Subscribed before the acknowledgement, so that no event falls between.
         unsubscribe = self._bus.subscribe(deliver)
         self._open[send] = send

@@ -68,7 +68,9 @@ class Clock:
 
 
 def key(method: str = "tools/list", **params: Any) -> tuple[str, bytes]:
-    return ResponseCache.key(method, params)
+    found = ResponseCache.key(method, params)
+    assert found is not None
+    return found
 
 
 ANSWER: Final = Raw(b'{"tools":[]}')

@@ -132,7 +132,9 @@ async def test_the_log_has_what_the_text_has_the_id_of(colour: str, caplog: pyte
     assert first is not None
     assert second is not None
     assert first[1] != second[1]
-    records = [record for record in caplog.records if record.levelno == logging.ERROR]
+    records = [
+        record for record in caplog.records if record.levelno == logging.ERROR and record.name == "mcp_typed.tools"
+    ]
     assert [match[1] in record.getMessage() for match, record in zip((first, second), records, strict=True)] == [
         True,
         True,

@@ -205,7 +205,9 @@ async def test_a_dict_with_an_unknown_block_is_refused() -> None:
 
 @pytest.mark.observed("S-098")
 @pytest.mark.observed("S-099")
-@pytest.mark.parametrize("value", [[], [t.TextContent(text="x")], "text", 5, True, b"{}", object()], ids=repr)
+@pytest.mark.parametrize(
+    "value", [[], [t.TextContent(text="x")], "text", 5, True, b"{}", object()], ids=lambda value: type(value).__name__
+)
 async def test_what_is_no_result_at_all_is_refused_in_both_eras(value: Any) -> None:
     assert await _call(lambda: value) == [WRONG, WRONG]
 
@@ -247,7 +249,9 @@ async def test_nulls_in_structured_content_stay() -> None:
 @pytest.mark.requirement("R-OUT-04")
 @pytest.mark.requirement("R-OUT-05")
 @pytest.mark.parametrize(
-    "value", [[1], 5, False, "", "text", 0, 1.5, [], [None], msgspec.Raw(b"[1]"), msgspec.Raw(b" 5 ")], ids=repr
+    "value",
+    [[1], 5, False, "", "text", 0, 1.5, [], [None], msgspec.Raw(b"[1]"), msgspec.Raw(b" 5 ")],
+    ids=lambda value: f"raw {bytes(value)!r}" if isinstance(value, msgspec.Raw) else repr(value),
 )
 async def test_structured_content_that_is_no_object_is_for_modern_clients(value: Any) -> None:
     shown = json.loads(bytes(value)) if isinstance(value, msgspec.Raw) else value

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import anyio
+
 from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import Exchange, Header, event
 from mcp_core.transports.streamable_http.guards import Accepted
@@ -19,19 +21,81 @@ KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 
 class Stored:
-    """One stream of a session: what is sent on it is kept too, and whoever takes it up gets the rest."""
+    """One stream of a session: what is sent on it is kept too, and whoever takes it up gets the rest.
 
-    def __init__(self, store: EventStore, stream_id: str) -> None:
+    One reader at a time. What is kept and what is written go by one lock, so that nobody
+    who takes the stream up misses, repeats or reorders anything, however slow store and
+    reader are.
+    """
+
+    def __init__(self, store: EventStore, stream_id: str, *, primes: bool) -> None:
         self._store = store
         self.stream_id = stream_id
-        self.sink: Exchange | None = None
-        self.ended = False
+        self.primes = primes
+        self._lock = anyio.Lock()
+        self._reader: Exchange | None = None
+        self._released = anyio.Event()
+        self._has_ended = False
 
-    async def put(self, message: bytes, *, retry: float | None = None) -> None:
+    async def put(self, message: bytes) -> None:
         """Keep a message (empty: a priming event), and send it to whoever reads."""
+        async with self._lock:
+            await self._put(message)
+
+    async def _put(self, message: bytes) -> None:
         event_id = await self._store.store_event(self.stream_id, message)
-        if self.sink is not None:
-            await self.sink.write(event(message, event_id, retry))
+        if self._reader is not None:
+            await self._reader.write(event(message, event_id))
+
+    async def open(self, reader: Exchange) -> None:
+        """Give the stream to a reader from here on, with an event to come back with where one is known."""
+        async with self._lock:
+            await self._give(reader)
+            if self.primes:
+                await self._put(b"")
+
+    async def take_up(self, reader: Exchange, last_event_id: str) -> None:
+        """Give it to a reader from after this event on."""
+        async with self._lock:
+            known = await self._store.replay_events_after(last_event_id)
+            for event_id, message in [] if known is None else known[1]:
+                await reader.write(event(message, event_id))
+            if self._has_ended:
+                await reader.end_stream()
+            else:
+                await self._give(reader)
+
+    async def _give(self, reader: Exchange) -> None:
+        before, self._reader = self._reader, reader
+        self._released.set()
+        self._released = anyio.Event()
+        if before is not None:
+            await before.end_stream()  # a message must not go out twice
+
+    async def let_go(self, reader: Exchange, data: bytes = b"") -> None:
+        """End the response of this reader, if it still has the stream."""
+        async with self._lock:
+            if self._reader is reader:
+                self._reader = None
+                self._released.set()
+                await reader.end_stream(data)
+
+    async def held(self) -> None:
+        """Wait until the reader of this moment has the stream no more."""
+        await self._released.wait()
+
+    async def end(self, message: bytes = b"") -> None:
+        """Put the last message, if there is one, and end the stream for good."""
+        async with self._lock:
+            if self._has_ended:
+                return
+            self._has_ended = True
+            if message:
+                await self._put(message)
+            reader, self._reader = self._reader, None
+            self._released.set()
+            if reader is not None:
+                await reader.end_stream()
 
 
 class Answer:
@@ -52,7 +116,7 @@ class Answer:
         self._streams = accepts.stream and not json_only
         self._stored = stored if self._streams else None
         self._waiting: list[bytes] = []
-        self._flushing = False
+        self._lock: anyio.Lock | None = None
         self.closed = False
 
     @property
@@ -66,11 +130,12 @@ class Answer:
             self._waiting.append(message)
 
     async def flush(self) -> None:
-        """Send what was put."""
-        if self._flushing:
-            return  # whoever flushes takes it along
-        self._flushing = True
-        try:
+        """Send what was put. Whoever comes while another sends waits its turn."""
+        if not self._waiting and (self._lock is None or not self._lock.locked()):
+            return
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        async with self._lock:
             while self._waiting:
                 message = self._waiting.pop(0)
                 await self.prime()
@@ -78,8 +143,6 @@ class Answer:
                     await self._stored.put(message)
                 elif not self.closed:
                     await self._exchange.write(event(message))
-        finally:
-            self._flushing = False
 
     async def prime(self) -> None:
         """Open the stream, if it is not open, with an event to come back to where that is possible."""
@@ -87,8 +150,7 @@ class Answer:
             return
         await self._exchange.open_stream(self._headers)
         if self._stored is not None:
-            self._stored.sink = self._exchange
-            await self._stored.put(b"")
+            await self._stored.open(self._exchange)
 
     async def keep_alive(self) -> None:
         """Write a comment, if the stream is open."""
@@ -97,35 +159,33 @@ class Answer:
 
     async def close_early(self, retry: float) -> None:
         """End the HTTP response; the rest is kept for whoever comes back for it."""
-        if self._stored is None or self.closed:
+        if self._stored is None or not self._stored.primes or self.closed:
             return
         await self.flush()
         await self.prime()
         self.closed = True
-        self._stored.sink = None
-        await self._exchange.end_stream(b"retry: %d\n\n" % int(retry * 1000))
+        await self._stored.let_go(self._exchange, b"retry: %d\n\n" % int(retry * 1000))
 
     async def result(self, message: bytes, status: int = 200) -> None:
         """Send the result, or the error, and end."""
-        if not self._exchange.started and not self._waiting and self._stored is None and self._accepts.json:
+        plain = not self._exchange.started and not self._waiting and self._stored is None
+        if plain and (self._accepts.json or status != 200):
             await self._exchange.reply(status, message, self._headers)
             return
         await self.flush()
         await self.prime()
-        if self._stored is not None:
-            await self._stored.put(message)
-            self._stored.ended = True
-            if self._stored.sink is not None:
-                sink, self._stored.sink = self._stored.sink, None
-                await sink.end_stream()
-        elif not self.closed:
-            await self._exchange.end_stream(event(message))
         self.closed = True
+        if self._stored is not None:
+            await self._stored.end(message)
+        else:
+            await self._exchange.end_stream(event(message))
 
     async def nothing(self) -> None:
         """End without a result: the request was cancelled."""
         if not self._exchange.started:
             await self._exchange.reply(202, b"", self._headers)
-        elif not self.closed:
-            self.closed = True
+        self.closed = True
+        if self._stored is not None:
+            await self._stored.end()
+        else:
             await self._exchange.end_stream()

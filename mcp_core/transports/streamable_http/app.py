@@ -15,7 +15,8 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core.auth import AuthSettings, TokenVerifier
-from mcp_core.backend import current_backend, open_backend
+from mcp_core.backend import current_backend, is_cancellation, open_backend
+from mcp_core.backend.interruptible import Interruptible
 from mcp_core.context import Peer
 from mcp_core.errors import InternalError, InvalidRequest, ParseError
 from mcp_core.handlers import read_meta
@@ -35,7 +36,7 @@ from mcp_core.transports.streamable_http.guards import (
     check_content_type,
 )
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
-from mcp_core.transports.streamable_http.modern import claims_modern, post_modern
+from mcp_core.transports.streamable_http.modern import claims_modern, post_modern, states_modern
 from mcp_core.transports.streamable_http.sessions import Session, Sessions, subject_of
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class StreamableHTTP:
         self.options = options
         self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
         self.endings = Endings()
+        self._is_ending = False
+        self.running: set[Interruptible] = set()
         self._guard = Guard(options.host, options.transport_security)
         if (options.auth is None) != (options.token_verifier is None):
             raise ValueError("auth and token_verifier go together: pass both")
@@ -113,6 +116,7 @@ class StreamableHTTP:
             self._bearer = BearerGuard(options.auth, options.token_verifier)
         self._path = options.streamable_http_path.rstrip("/")
         self._marked: dict[Any, dict[str, Mapping[tuple[str, ...], str]]] = {}
+        self._changes = 0
         self._ready = False
         self._lifespan: Any = None
 
@@ -136,16 +140,23 @@ class StreamableHTTP:
                 await exchange.refuse(refused)
         except Gone:
             return
-        except Exception as exc:
-            _journal.error("an HTTP request failed", exc=exc)
-            if exchange.started:
+        except BaseException as exc:
+            if self._is_ending and is_cancellation(exc):
+                return  # the server has no more time for it, which is no fault of it
+            if not isinstance(exc, Exception):
                 raise
-            await exchange.refuse(Refused(500, InternalError("Internal server error")))
+            await self._failed(exchange, exc)
+
+    async def _failed(self, exchange: Exchange, exc: Exception) -> None:
+        _journal.error("an HTTP request failed", exc=exc)
+        if exchange.started:
+            raise exc
+        await exchange.refuse(Refused(500, InternalError("Internal server error")))
 
     async def _routed(self, exchange: Exchange) -> None:
         path = exchange.path
         root: str = exchange.scope.get("root_path", "")
-        if root and path.startswith(root):
+        if root and (path == root or path.startswith(f"{root.rstrip('/')}/")):
             path = path[len(root) :]
         # With and without a slash at the end: clients and proxies do not follow redirects of a POST.
         path = path.rstrip("/")
@@ -161,16 +172,18 @@ class StreamableHTTP:
         auth = None if self._bearer is None else await self._bearer.check(exchange)
         if exchange.method == "POST":
             await self._post(exchange, auth)
-        elif exchange.method in ("GET", "DELETE") and self._serves_handshakes:
+        elif exchange.method in ("GET", "DELETE") and self._serves_handshakes and not states_modern(exchange):
             await (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         else:
-            raise self.method_not_allowed()
+            raise self.method_not_allowed(exchange)
 
     async def _post(self, exchange: Exchange, auth: Any) -> None:
         check_content_type(exchange)
         accepts = self.accepts(exchange)
         if not accepts.json and not accepts.stream:
             raise Refused(406, InvalidRequest("Accept must let in application/json or text/event-stream"))
+        if self.options.json_response and not accepts.json and not states_modern(exchange):
+            raise Refused(406, InvalidRequest("this server answers in JSON; Accept must let in application/json"))
         body = await exchange.body(self.options.max_request_body_size)
         if not body.strip():
             raise Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
@@ -179,8 +192,7 @@ class StreamableHTTP:
             if (
                 is_batch(body)
                 and self._serves_handshakes
-                and not self.options.stateless_http
-                and b"mcp-session-id" in exchange.fields
+                and (self.options.stateless_http or b"mcp-session-id" in exchange.fields)
             ):
                 await post_batch(self, exchange, body, accepts, auth)
                 return
@@ -189,7 +201,7 @@ class StreamableHTTP:
             claims_modern(exchange, frame.params) or not self._serves_handshakes
         ):
             await post_modern(self, exchange, frame, accepts, auth)
-        elif not self._serves_handshakes:
+        elif not self._serves_handshakes or states_modern(exchange):
             raise Refused(400, InvalidRequest("a response answers nothing here"))
         else:
             await post_handshake(self, exchange, frame, accepts, auth)
@@ -200,12 +212,17 @@ class StreamableHTTP:
 
     def accepts(self, exchange: Exchange) -> Accepted:
         """Which forms of an answer the client takes."""
-        return accepted(exchange.fields.get(b"accept"))
+        return accepted(exchange.every(b"accept"))
 
-    def method_not_allowed(self) -> Refused:
+    def method_not_allowed(self, exchange: Exchange) -> Refused:
         """405, for a method that is not served, or a stream that there is none of."""
-        allowed = b"POST" if self.options.stateless_http or not self._serves_handshakes else b"GET, POST, DELETE"
-        return Refused(405, InvalidRequest("Method Not Allowed"), headers=[(b"allow", allowed)])
+        has_sessions = self._serves_handshakes and not self.options.stateless_http
+        allowed = "GET, POST, DELETE" if has_sessions else "POST"
+        why = f"Method Not Allowed: {exchange.method} is not served here; served are {allowed}"
+        if has_sessions and exchange.method == "GET":
+            why = "Method Not Allowed: GET takes Accept: text/event-stream and a Mcp-Session-Id; others use POST"
+
+        return Refused(405, InvalidRequest(why), headers=[(b"allow", allowed.encode())])
 
     # --- streams -----------------------------------------------------------------------------------
 
@@ -236,9 +253,12 @@ class StreamableHTTP:
         caller = subject_of(peer.auth)
         marked = self._marked.get(caller)
         if marked is None:
+            changes = self._changes
             marked = await self._read_marks(request, peer)
             if marked is None:
                 return _NONE
+            if changes != self._changes:  # what was read may be old already
+                return marked.get(_called(request), _NONE)
             if len(self._marked) >= _MOST_CALLERS:
                 self._marked.clear()
             self._marked[caller] = marked
@@ -278,6 +298,7 @@ class StreamableHTTP:
 
     def _forget_marks(self, event: Event) -> None:
         if isinstance(event, ToolsListChanged):
+            self._changes += 1
             self._marked.clear()
 
     # --- life --------------------------------------------------------------------------------------
@@ -293,26 +314,40 @@ class StreamableHTTP:
     async def _live(self, receive: ASGIReceive, send: ASGISend) -> None:
         """The lifespan as the ASGI server tells it."""
         await receive()
+        part = "startup"
         try:
             async with open_backend() as backend, self.server.running():
                 self._ready = True
                 self.server.on_change(self._forget_marks)
                 detach = self.server.attach(backend)
                 await send({"type": "lifespan.startup.complete"})
+                part = "shutdown"
                 await receive()
                 detach()
                 self.close()
         except Exception as exc:
             _journal.error("the server's lifespan failed", exc=exc)
-            await send({"type": "lifespan.startup.failed", "message": f"{type(exc).__name__}: {exc}"})
+            await send({"type": f"lifespan.{part}.failed", "message": f"{type(exc).__name__}: {exc}"})
             return
         await send({"type": "lifespan.shutdown.complete"})
 
-    def close(self) -> None:
-        """End every stream and session: subscriptions with their result, others as they are."""
+    def end_streams(self) -> None:
+        """End what would go on for as long as its client likes; calls under way go on."""
+        self._is_ending = True
         self.server.end_subscriptions()
         self.endings.come()
+        self.sessions.end_streams()
+
+    def close(self) -> None:
+        """End streams and sessions; 2026-07-28 calls under way end as they are."""
+        self.end_streams()
         self.sessions.end_all()
+
+    def cut_off(self) -> None:
+        """End everything now, calls under way too."""
+        self.close()
+        for work in list(self.running):
+            work.interrupt()
 
 
 async def _published(exchange: Exchange, body: bytes) -> None:

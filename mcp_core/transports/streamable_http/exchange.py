@@ -48,14 +48,26 @@ class Gone(Exception):
 class Exchange:
     """One request, and the response to it, which is written once."""
 
-    __slots__ = ("_headers", "_receive", "_send", "fields", "method", "path", "repeated", "scope", "started")
+    __slots__ = (
+        "_asgi_send",
+        "_ended",
+        "_headers",
+        "_receive",
+        "fields",
+        "method",
+        "path",
+        "repeated",
+        "scope",
+        "started",
+    )
 
     def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         self.scope = scope
         self.method: str = scope["method"]
         self.path: str = scope["path"]
         self._receive = receive
-        self._send = send
+        self._asgi_send = send
+        self._ended = False
         self._headers: Mapping[str, str] | None = None
         self.started = False
         self.fields: dict[bytes, bytes] = {}
@@ -77,10 +89,16 @@ class Exchange:
             self._headers = found
         return self._headers
 
+    def every(self, name: bytes) -> bytes | None:
+        """One header, all its lines as one list."""
+        if name not in self.repeated:
+            return self.fields.get(name)
+        return b", ".join(value for found, value in self.scope["headers"] if found == name)
+
     def text(self, name: bytes) -> str | None:
         """One header as text."""
         value = self.fields.get(name)
-        return None if value is None else value.decode("latin-1").strip()
+        return None if value is None else value.decode("latin-1").strip(" \t")
 
     # --- the request -----------------------------------------------------------------------
 
@@ -92,7 +110,7 @@ class Exchange:
             Gone: The client went away before its end.
         """
         announced = self.fields.get(b"content-length")
-        if announced is not None and announced.isdigit() and int(announced) > limit:
+        if announced is not None and announced.isdigit() and (len(announced) > 18 or int(announced) > limit):
             raise _too_large(limit)
         message = await self._receive()
         if message["type"] == "http.request" and not message.get("more_body"):
@@ -115,6 +133,16 @@ class Exchange:
         """Wait until the client goes away. Only after the body was read."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
+
+    async def _send(self, message: MutableMapping[str, Any]) -> None:
+        if self._ended:
+            return
+        if message["type"] == "http.response.body" and not message.get("more_body"):
+            self._ended = True
+        try:
+            await self._asgi_send(message)
+        except OSError:
+            self._ended = True  # the client has gone; what that means, whoever waits for it says
 
     # --- the response ----------------------------------------------------------------------
 

@@ -44,7 +44,7 @@ class Guard:
         self._settings = settings
         self._off = settings is not None and not settings.enable_dns_rebinding_protection
         given = settings or TransportSecuritySettings()
-        own = [f"{name}:*" for name in LOOPBACK] if loopback else []
+        own = [f"{name}:*" for name in {*LOOPBACK, host}] if loopback else []
         self._hosts: list[str] | None = [*given.allowed_hosts, *own] if given.allowed_hosts or loopback else None
         self._origins = [
             *given.allowed_origins,
@@ -58,15 +58,16 @@ class Guard:
         """
         if self._off:
             return
+        port = "443" if exchange.scope.get("scheme") == "https" else "80"
         host, origin = exchange.fields.get(b"host"), exchange.fields.get(b"origin")
         if b"host" in exchange.repeated or b"origin" in exchange.repeated:
             raise Refused(400, InvalidRequest("Host and Origin may be sent once"))
-        if not self._lets_in(host, self._hosts):
+        if not self._lets_in(host, self._hosts, port):
             raise Refused(
                 421,
                 InvalidRequest(f"Invalid Host header {_shown(host)}: add it to allowed_hosts (transport_security)"),
             )
-        if origin is not None and not self._lets_in(origin, self._origins) and not _is_same(origin, host, self._hosts):
+        if origin is not None and not self._lets_in(origin, self._origins, port) and not _is_same(origin, host):
             raise Refused(
                 403,
                 InvalidRequest(
@@ -75,30 +76,30 @@ class Guard:
             )
 
     @staticmethod
-    def _lets_in(value: bytes | None, allowed: list[str] | None) -> bool:
+    def _lets_in(value: bytes | None, allowed: list[str] | None, port: str) -> bool:
         if allowed is None:
             return True
         if value is None:
             return False
         text = value.decode("latin-1").strip().lower()
-        return any(_matches(text, pattern.lower()) for pattern in allowed)
+        return any(_matches(text, pattern.lower(), port) for pattern in allowed)
 
 
-def _matches(value: str, pattern: str) -> bool:
-    if pattern in ("*", value):
+def _matches(value: str, pattern: str, port: str) -> bool:
+    if pattern in ("*", value) or value == f"{pattern}:{port}":
         return True
     if not pattern.endswith(":*"):
         return False
     name = pattern[:-2]
-    port = value.removeprefix(f"{name}:")
-    return value == name or (port != value and port.isdigit())
+    given = value.removeprefix(f"{name}:")
+    return value == name or (given != value and given.isdigit())
 
 
-def _is_same(origin: bytes, host: bytes | None, hosts: list[str] | None) -> bool:
-    """Whether a page of this very server calls, where every host is served."""
-    return (
-        hosts is None and host is not None and urlsplit(origin.decode("latin-1")).netloc.lower() == _shown(host)[1:-1]
-    )
+def _is_same(origin: bytes, host: bytes | None) -> bool:
+    """Whether a page of this very server calls, under a host that has been let in."""
+    if host is None:
+        return False
+    return urlsplit(origin.decode("latin-1")).netloc.lower() == host.decode("latin-1").strip().lower()
 
 
 def _shown(value: bytes | None) -> str:

@@ -24,9 +24,10 @@ from mcp_core.messages import (
     decode_batch,
     encode_error,
 )
-from mcp_core.revisions import HANDSHAKE_REVISIONS, V2025_03_26
+from mcp_core.revisions import HANDSHAKE_REVISIONS, V2025_03_26, V2025_11_25
 from mcp_core.session import Handshake
 from mcp_core.transports.streamable_http.answers import Answer, Stored
+from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import Exchange, Header, Refused, event
 from mcp_core.transports.streamable_http.guards import Accepted
 from mcp_core.transports.streamable_http.mirrored import VERSION
@@ -76,7 +77,7 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, accep
         raise Refused(400, frames.error, request_id=frames.id)
     with _in_use(session):
         answers: list[bytes] = []
-        answer = Answer(exchange, accepts)
+        answer = Answer(exchange, accepts, json_only=app.options.json_response)
         for frame in frames:
             if isinstance(frame, Malformed):
                 answers.append(encode_error(frame.id, frame.error))
@@ -90,7 +91,7 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, accep
         if answers:
             await answer.result(b"[%b]" % b",".join(answers))
         else:
-            await exchange.reply(202)
+            await answer.nothing()
 
 
 async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
@@ -100,15 +101,21 @@ async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
         Refused: There is no stream to give (405), no such session (404).
     """
     if app.options.stateless_http or SESSION_ID not in exchange.fields or not app.accepts(exchange).stream:
-        raise app.method_not_allowed()
+        raise app.method_not_allowed(exchange)
     session = _session(app, exchange, auth, request_id=None)
     with _in_use(session):
-        last = exchange.text(LAST_EVENT_ID)
-        if last is not None and app.options.event_store is not None:
-            await _resume(app, exchange, session, last)
+        store = app.options.event_store
+        if store is None:
+            await _hold_open(app, exchange, session)
             return
-        stored = Stored(app.options.event_store, session.next_stream_id()) if app.options.event_store else None
-        await _hold_open(app, exchange, session, stored)
+        last = exchange.text(LAST_EVENT_ID)
+        known = None if last is None else await store.replay_events_after(last)
+        if last is not None and known is not None:
+            if not session.owns(known[0]):
+                raise Refused(400, InvalidRequest("Last-Event-ID is of another session"))
+            await _resume(app, exchange, session, store, known[0], last)
+        else:  # nothing to take up, or nothing left of it: from here on
+            await _open_own(app, exchange, session, store)
 
 
 async def delete_session(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
@@ -118,7 +125,7 @@ async def delete_session(app: StreamableHTTP, exchange: Exchange, auth: Any) -> 
         Refused: There are no sessions (405), or not this one (404).
     """
     if app.options.stateless_http:
-        raise app.method_not_allowed()
+        raise app.method_not_allowed(exchange)
     session = _session(app, exchange, auth, request_id=None)
     app.sessions.remove(session)
     await exchange.reply(200)
@@ -138,12 +145,13 @@ class _in_use:
 
     def __exit__(self, *_: object) -> None:
         self._session.users -= 1
+        self._session.touch()
 
 
 def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
     """The session that a request belongs to."""
     stated = exchange.text(VERSION)
-    if stated is not None and stated not in HANDSHAKE_REVISIONS:
+    if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in app.server.protocol_versions):
         served = ", ".join(app.server.protocol_versions)
         raise Refused(
             400,
@@ -200,12 +208,12 @@ async def _request(
 ) -> None:
     options = app.options
     stored: Stored | None = None
-    if options.event_store is not None and session.session_id is not None and not options.json_response:
-        stored = Stored(options.event_store, session.next_stream_id())
+    if options.event_store is not None and session.session_id is not None:
+        stored = Stored(options.event_store, session.next_stream_id(), primes=_primes(session))
         session.streams[stored.stream_id] = stored
     answer = Answer(exchange, accepts, json_only=options.json_response, stored=stored)
     try:
-        if stored is not None and accepts.stream:
+        if stored is not None and stored.primes and answer.can_stream:
             await answer.prime()
         message = await _answered(app, exchange, session, frame, answer, auth)
         if message is None:
@@ -214,8 +222,12 @@ async def _request(
             await answer.result(message)
     finally:
         if stored is not None:
-            stored.ended = True
             session.streams.pop(stored.stream_id, None)
+
+
+def _primes(session: Session) -> bool:
+    """Whether the client knows events without a message, which came with 2025-11-25."""
+    return session.handshake is not None and session.handshake.revision >= V2025_11_25
 
 
 async def _answered(
@@ -242,7 +254,9 @@ async def _answered(
         if answer.can_stream:
             beside_it.append(lambda: app.keep_alive(answer))
         async with beside(*beside_it):
-            return await work.finish()  # type: ignore[no-any-return]
+            message = await work.finish()
+        # A handler may go on after its cancellation; nobody wants its answer.
+        return None if work.interrupted else message
     finally:
         works.remove(work)
         if not works:
@@ -274,16 +288,13 @@ async def _one_way(app: StreamableHTTP, exchange: Exchange, session: Session, fr
 # --- the GET stream -----------------------------------------------------------------------------------
 
 
-async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session, stored: Stored | None) -> None:
+async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session) -> None:
+    """Without a store: what comes while the client listens, and no more."""
     if session.listener is not None:
         session.listener.close()  # one stream at a time: a message must not go out twice
-    listener = session.listener = Listener(exchange, stored)
+    listener = session.listener = Listener(exchange)
     await exchange.open_stream()
-    if stored is not None:
-        stored.sink = exchange
-        await stored.put(b"")
-    else:
-        await exchange.write(b": open\n\n")
+    await exchange.write(b": open\n\n")
 
     async def watch() -> None:
         await exchange.gone()
@@ -297,27 +308,38 @@ async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session, 
             session.listener = None
 
 
-async def _resume(app: StreamableHTTP, exchange: Exchange, session: Session, last: str) -> None:
+async def _open_own(app: StreamableHTTP, exchange: Exchange, session: Session, store: EventStore) -> None:
+    """The client's own stream from here on; what comes while it is away is kept for it."""
+    if session.own is None:
+        session.own = Stored(store, session.next_stream_id(), primes=_primes(session))
+        session.streams[session.own.stream_id] = session.own
+    await exchange.open_stream()
+    await session.own.open(exchange)
+    await _read(app, exchange, session.own)
+
+
+async def _resume(
+    app: StreamableHTTP, exchange: Exchange, session: Session, store: EventStore, stream_id: str, last: str
+) -> None:
     """Send what came on a stream after this event, and go on with it if it has not ended."""
-    store = app.options.event_store
-    found = None if store is None else await store.replay_events_after(last)
-    if found is None or not session.owns(found[0]):
-        raise Refused(404, InvalidRequest("Last-Event-ID is not known here; its events are gone"))
-    stream_id, later = found
     await exchange.open_stream()
     stored = session.streams.get(stream_id)
-    for event_id, message in later:
-        await exchange.write(event(message, event_id))
-    if stored is None or stored.ended:
+    if stored is None:
+        known = await store.replay_events_after(last)
+        for event_id, message in [] if known is None else known[1]:
+            await exchange.write(event(message, event_id))
         await exchange.end_stream()
         return
-    stored.sink = exchange
-    # The events that came while these were written.
-    caught_up = later[-1][0] if later else last
-    missed = await store.replay_events_after(caught_up)  # type: ignore[union-attr]
-    for event_id, message in [] if missed is None else missed[1]:
-        await exchange.write(event(message, event_id))
-    async with beside(lambda: app.comment(exchange)):
+    await stored.take_up(exchange, last)
+    await _read(app, exchange, stored)
+
+
+async def _read(app: StreamableHTTP, exchange: Exchange, stored: Stored) -> None:
+    """Hold a response open for as long as it has the stream."""
+
+    async def watch() -> None:
         await exchange.gone()
-    if stored.sink is exchange:
-        stored.sink = None
+        await stored.let_go(exchange)
+
+    async with beside(watch, lambda: app.comment(exchange)):
+        await stored.held()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -52,10 +53,10 @@ def check_routing(exchange: Exchange, request: Request, version: str) -> None:
     stated = fields.get(VERSION)
     if stated is None:
         raise HeaderMismatch(f"{_shown(VERSION)} is missing; _meta says {version}")
-    if stated.decode("latin-1").strip() != version:
+    if stated.decode("latin-1").strip(" \t") != version:
         raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta, {version}")
     method = fields.get(METHOD)
-    if method is None or method.decode("latin-1").strip() != request.method:
+    if method is None or method.decode("latin-1").strip(" \t") != request.method:
         raise HeaderMismatch(f"{_shown(METHOD)} {_fault(method)}; the body's method is {request.method!r}")
     member = _NAMED_BY.get(request.method)
     if member is not None:
@@ -111,13 +112,16 @@ def _agrees(text: str, given: object) -> bool:
     if isinstance(given, bool):
         return text == ("true" if given else "false")
     if isinstance(given, int | float):
+        if not _NUMBER.fullmatch(text):
+            return False
         try:
-            return float(text) == float(given) if not text.lstrip("-").isdigit() else int(text) == given
+            return int(text) == given if text.lstrip("-").isdigit() else float(text) == float(given)
         except (ValueError, OverflowError):
             return False
     return text == given
 
 
+_NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _BEGIN: Final = b"=?base64?"
 _END: Final = b"?="
 

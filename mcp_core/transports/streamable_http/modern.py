@@ -7,6 +7,7 @@ Spec: basic/transports/streamable-http; R-HTTP-08 to R-HTTP-27, R-HS-13 to R-HS-
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,7 +15,14 @@ from msgspec import Raw
 
 from mcp_core import codec, envelope
 from mcp_core.backend.interruptible import WAITS, beside, interruptible
-from mcp_core.errors import HeaderMismatch, InvalidParams, InvalidRequest, LocalProtocolError, MethodNotFound
+from mcp_core.errors import (
+    HeaderMismatch,
+    InternalError,
+    InvalidParams,
+    InvalidRequest,
+    LocalProtocolError,
+    MethodNotFound,
+)
 from mcp_core.handlers import read_meta
 from mcp_core.messages import Notification, Request, RequestId, id_bytes
 from mcp_core.revisions import is_modern
@@ -26,7 +34,7 @@ from mcp_core.transports.streamable_http.mirrored import VERSION, check_paramete
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
 
-__all__ = ["claims_modern", "post_modern"]
+__all__ = ["claims_modern", "post_modern", "states_modern"]
 
 _STATUS: Final = {b"-32601": 404, b"-32020": 400, b"-32021": 400, b"-32022": 400}
 """Errors that have a status of their own; all others go out with 200."""
@@ -69,15 +77,21 @@ class ModernPeer:
         return self.gone
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        if not self._answer.can_stream:
-            raise InvalidRequest("a subscription needs Accept: text/event-stream")
         return self._endings.add(call)
+
+
+def states_modern(exchange: Exchange) -> bool:
+    """Whether the version header names a revision of the stateless era, known or not."""
+    stated = exchange.text(VERSION)
+    return stated is not None and _REVISION.fullmatch(stated) is not None and is_modern(stated)
+
+
+_REVISION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
 def claims_modern(exchange: Exchange, params: Raw) -> bool:
     """Whether a message is of the stateless era, by its header or by its own word."""
-    stated = exchange.fields.get(VERSION)
-    if stated is not None and is_modern(stated.decode("latin-1").strip()):
+    if states_modern(exchange):
         return True
     try:
         meta = read_meta(params)
@@ -103,12 +117,17 @@ async def post_modern(
         error = HeaderMismatch(f"Mcp-Protocol-Version is missing; this server has no handshake, and serves {served}")
         raise Refused(400, error, request_id=frame.id)
     _check(exchange, frame)
+    if frame.method == "subscriptions/listen" and not accepts.stream:
+        needed = InvalidRequest("a subscription needs Accept: text/event-stream")
+        raise Refused(406, needed, request_id=frame.id)
     if frame.method == "initialize":  # a method of the other era, whoever sends it
         raise Refused(404, MethodNotFound("Method not found", frame.method), request_id=frame.id)
     answer = Answer(exchange, accepts)
     peer = ModernPeer(app, exchange, answer, state, auth)
     if frame.method == "tools/call":
-        marked = await app.marked_parameters(frame, peer)
+        # What the list has to say on its way, this call's client is not told.
+        unheard = ModernPeer(app, exchange, Answer(exchange, accepts, json_only=True), state, auth)
+        marked = await app.marked_parameters(frame, unheard)
         if marked:
             _or_refused(frame, lambda: check_parameters(exchange, frame, marked))
     begun = app.server.dispatcher.begin(frame, peer)
@@ -119,9 +138,10 @@ async def post_modern(
     message = work.begin()
     if message is WAITS:
         message = await _watched(app, exchange, answer, peer, work)
-    if message is None:
-        peer.gone = True
+    if message is None and peer.gone:
         return
+    if message is None:
+        raise Refused(503, InternalError("the server is shutting down"), request_id=frame.id)
     await answer.result(message, _status(frame, message))
 
 
@@ -133,8 +153,18 @@ async def _watched(app: StreamableHTTP, exchange: Exchange, answer: Answer, peer
         peer.gone = True
         work.interrupt()
 
+    app.running.add(work)
+    try:
+        return await _unless_interrupted(app, answer, work, watch)
+    finally:
+        app.running.discard(work)
+
+
+async def _unless_interrupted(app: StreamableHTTP, answer: Answer, work: Any, watch: Any) -> Any:
     async with beside(watch, *([lambda: app.keep_alive(answer)] if answer.can_stream else [])):
-        return await work.finish()
+        message = await work.finish()
+    # A handler may go on after its cancellation; nobody wants its answer.
+    return None if work.interrupted else message
 
 
 def _check(exchange: Exchange, request: Request) -> None:
@@ -166,7 +196,7 @@ def _status(request: Request, answer: bytes) -> int:
     start = _AHEAD + len(id_bytes(request.id))
     if answer[start : start + len(_ERROR)] != _ERROR:
         return 200
-    code = answer[start + len(_ERROR) : start + len(_ERROR) + 6]
+    code, _, _ = answer[start + len(_ERROR) : start + len(_ERROR) + 8].partition(b",")
     return _STATUS.get(code, 200)
 
 

@@ -5,7 +5,10 @@ Knows uvicorn; loaded only by `run`. Needs the extra `http`.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import socket
+from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
@@ -14,6 +17,14 @@ if TYPE_CHECKING:
     from mcp_core.server import Server
 
 __all__ = ["serve"]
+
+
+def _is_running() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
 
 
 _SETTINGS: Final[dict[str, Any]] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
@@ -27,8 +38,13 @@ def serve(
     `uvicorn` is a dict of further settings for `uvicorn.Config`.
 
     Raises:
-        RuntimeError: uvicorn is not installed.
+        RuntimeError: uvicorn is not installed, or an event loop runs already.
+        ValueError: uvicorn has no such loop.
     """
+    if loop not in (None, "asyncio", "uvloop"):
+        raise ValueError(f"HTTP is served on asyncio or uvloop, not on {loop!r}")
+    if _is_running():
+        raise RuntimeError("an event loop is running already; serve streamable_http_app() there")
     try:
         import uvicorn
     except ImportError as exc:
@@ -40,10 +56,25 @@ def serve(
     config = make(app, **{**_SETTINGS, "host": host, "port": port, "loop": chosen, **settings})
 
     class Serving(uvicorn.Server):
-        """Ends streams when the signal comes: uvicorn waits for them before it ends the lifespan."""
+        """Ends when a signal comes, as if that were all the program was waiting for."""
 
-        async def shutdown(self, sockets: Any = None) -> None:
-            app.close()
+        loop: asyncio.AbstractEventLoop | None = None
+
+        def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+            """Begin to end; a second signal cuts off what the first has left time for."""
+            # uvicorn would raise the signal again at the end: `run` is to return.
+            if self.should_exit and self.loop is not None:
+                self.loop.call_soon_threadsafe(app.cut_off)
+            self.should_exit = True
+
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            """End streams first, which uvicorn waits for; calls just before it would cut them off."""
+            self.loop = asyncio.get_running_loop()
+            app.end_streams()
+            grace: float = config.timeout_graceful_shutdown or 0
+            closing = self.loop.call_later(max(grace - 0.5, 0), app.cut_off) if grace else None
             await super().shutdown(sockets)
+            if closing is not None:
+                closing.cancel()
 
     Serving(config).run()

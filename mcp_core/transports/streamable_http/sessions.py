@@ -13,9 +13,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import anyio
 from msgspec import Raw
 
-from mcp_core.backend import Waiter, current_backend
+from mcp_core.backend import Waiter, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
 from mcp_core.messages import RequestId, encode_notification, encode_request
@@ -41,11 +42,18 @@ class Session:
         self.running: dict[RequestId, list[Interruptible]] = {}
         self.streams: dict[str, Stored] = {}
         self.listener: Listener | None = None
+        self.own: Stored | None = None
+        self._outbox: list[bytes] = []
+        self._pumping = anyio.Lock()
         self.endings: dict[object, Callable[[], None]] = {}
         self.forget: Callable[[], None] = lambda: None
         self.last_used = time.monotonic()
         self.users = 0
         self._stream_number = 0
+
+    def touch(self) -> None:
+        """Note that it is in use."""
+        self.last_used = time.monotonic()
 
     def next_stream_id(self) -> str:
         """An id for a stream: this session's, and no other's."""
@@ -57,14 +65,39 @@ class Session:
         return stream_id.rpartition("/")[0] == self.session_id
 
     def notify(self, message: bytes) -> None:
-        """Send what belongs to no request, on the client's own stream."""
-        if self.listener is not None:
+        """Send what belongs to no request, on the client's own stream; kept for it where there is a store."""
+        if self.own is not None:
+            self._outbox.append(message)
+            if len(self._outbox) == 1:
+                spawn_detached(self._pump)
+        elif self.listener is not None:
             self.listener.put(message)
+
+    async def _pump(self) -> None:
+        async with self._pumping:
+            while self._outbox:
+                if self.own is not None:
+                    await self.own.put(self._outbox[0])
+                del self._outbox[0]
 
     def cancel(self, request_id: RequestId) -> None:
         """The client wants no answer to this request any more."""
         for work in self.running.get(request_id, ()):
             work.interrupt()
+
+    def end_streams(self) -> None:
+        """End what would go on for as long as the client likes; calls under way go on."""
+        for call in list(self.endings.values()):
+            call()
+        if self.listener is not None:
+            self.listener.close()
+        if self.own is not None:
+            spawn_detached(self._end_own)
+
+    async def _end_own(self) -> None:
+        await self._pump()
+        if self.own is not None:
+            await self.own.end()
 
     def end(self) -> None:
         """Nothing comes any more: what waits for the client's answers fails."""
@@ -80,14 +113,19 @@ class Session:
                 work.interrupt()
         if self.listener is not None:
             self.listener.close()
+        spawn_detached(self._end_streams)
+
+    async def _end_streams(self) -> None:
+        await self._pump()
+        for stored in list(self.streams.values()):
+            await stored.end()
 
 
 class Listener:
-    """The stream that a client holds open for what belongs to no request."""
+    """The stream that a client holds open for what belongs to no request; without a store, as long as it does."""
 
-    def __init__(self, exchange: Exchange, stored: Stored | None) -> None:
+    def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-        self._stored = stored
         self._waiting: list[bytes] = []
         self._woken: Waiter | None = None
         self._closed = False
@@ -100,7 +138,7 @@ class Listener:
         self._wake()
 
     def close(self) -> None:
-        """End the stream."""
+        """End the stream, after what waits."""
         self._closed = True
         self._wake()
 
@@ -110,13 +148,11 @@ class Listener:
 
     async def run(self) -> None:
         """Send what comes until it is closed."""
-        while not self._closed:
+        while True:
             while self._waiting:
-                message = self._waiting.pop(0)
-                if self._stored is not None:
-                    await self._stored.put(message)
-                else:
-                    await self._exchange.write(event(message))
+                await self._exchange.write(event(self._waiting.pop(0)))
+            if self._closed:
+                break
             self._woken = current_backend().waiter()
             await self._woken.wait()
             self._woken = None
@@ -152,7 +188,7 @@ class Sessions:
         session = self._sessions.get(session_id)
         if session is None or self._is_idle(session, time.monotonic()):
             return None
-        session.last_used = time.monotonic()
+        session.touch()
         self._sessions.move_to_end(session_id)
         return session
 
@@ -160,6 +196,11 @@ class Sessions:
         """End a session."""
         if session.session_id is not None and self._sessions.pop(session.session_id, None) is not None:
             session.end()
+
+    def end_streams(self) -> None:
+        """End the streams that belong to no request."""
+        for session in list(self._sessions.values()):
+            session.end_streams()
 
     def end_all(self) -> None:
         """End every session."""
@@ -232,20 +273,17 @@ class HandshakePeer:
             raise LocalProtocolError(
                 f"{method} cannot be sent: it takes a session and a client that accepts text/event-stream"
             )
-        backend = current_backend()
-        waiter = backend.waiter()
+        waiter = current_backend().waiter()
         request_id = session.registry.register(waiter)
-        timer = None
         try:
             answer.put(encode_request(request_id, method, params))
             await answer.flush()
-            if timeout is not None:
-                late = RequestTimeout(f"{method} was not answered within {timeout} seconds")
-                timer = backend.call_later(timeout, lambda: waiter.fail(late))
-            return await waiter.wait()  # type: ignore[no-any-return]
+            if timeout is None:
+                return await waiter.wait()  # type: ignore[no-any-return]
+            with anyio.move_on_after(timeout):
+                return await waiter.wait()  # type: ignore[no-any-return]
+            raise RequestTimeout(f"{method} was not answered within {timeout} seconds")
         finally:
-            if timer is not None:
-                timer.cancel()
             if session.registry.resolve(request_id) is not None:
                 answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
 
