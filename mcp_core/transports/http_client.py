@@ -98,8 +98,9 @@ Take: TypeAlias = Callable[[bytes], None]
 class StreamableHTTPParameters(msgspec.Struct, kw_only=True):
     """Where a server is, and how to speak to it.
 
-    `headers` go with every request. `timeout` is in seconds, for connecting and writing;
-    how long an answer may take is the client's `read_timeout_seconds`. `http_client` is an
+    `headers` go with every request. `timeout` is in seconds, for connecting and writing, and
+    for a new session in the place of one that was lost; how long an answer may take is the
+    client's `read_timeout_seconds`. `http_client` is an
     `httpx2.AsyncClient` of your own (for authorization, proxies, certificates), which stays
     yours to close.
     """
@@ -216,6 +217,7 @@ class HTTPChannel:
         self._url = parameters.url
         self._own = {name.lower(): value for name, value in parameters.headers.items()}
         self._timeout = timeout
+        self._patience = parameters.timeout
         self._receiver: Receiver | None = None
         self._requests = _Jobs(backend)
         self._messages = _Jobs(backend)
@@ -406,7 +408,8 @@ class HTTPChannel:
             assert self._hello is not None
             request, message = self._hello
             taken: list[bytes] = []
-            answer = await self._post(request, message, taken.append) or taken[-1]
+            with anyio.fail_after(self._patience):  # everything else waits for it
+                answer = await self._post(request, message, taken.append) or taken[-1]
             frame = decode_frame(answer)
             if not isinstance(frame, Response) or _agreed(frame) != self._version:
                 raise _NoAnswer("the server does not agree to the same as before")
@@ -472,7 +475,7 @@ class HTTPChannel:
         failures = 0
         while True:
             began = anyio.current_time()
-            stream.has_brought = False
+            given = stream.has_brought = False
             try:
                 async with self._http.stream(
                     "GET", self._url, headers=self._stream_headers(stream), timeout=self._timeout
@@ -480,6 +483,7 @@ class HTTPChannel:
                     if response.status_code < 500 and not (response.is_success and _is_stream(response)):
                         raise _NoStream(f"the server refused the stream of {what}: HTTP status {response.status_code}")
                     if response.is_success:
+                        given = True
                         opened()
                         if await self._read(response, stream, request, take):
                             return
@@ -487,8 +491,8 @@ class HTTPChannel:
                 _journal.debug("a stream could not be taken up: %s", _told(exc))
             lasted = stream.has_brought or anyio.current_time() - began > _SHORT
             failures = 0 if lasted else failures + 1
-            if failures and request is None:
-                stream.last_event_id = None  # what was missed has been sent, or is gone: only what comes now is left
+            if given and failures and request is None:
+                stream.last_event_id = None  # nothing was missed, and the stream goes no further: have another
             if failures >= tries:
                 raise _NoAnswer(f"the stream of {what} broke off, and could not be taken up again")
             await anyio.sleep(max(stream.retry, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
