@@ -43,6 +43,10 @@ class Receiver(Protocol):
         """Be told of a message beyond the size limit; `head` is how it began."""
         ...
 
+    def fail(self, request_id: int | str, error: Exception) -> None:
+        """Be told that nothing will answer this request, and why."""
+        ...
+
     def ended(self) -> None:
         """Be told that no more messages will come."""
         ...

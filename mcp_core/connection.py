@@ -174,6 +174,12 @@ class Connection:
         elif (waiter := self._session.resolve(codec.recover_id(head))) is not None:
             waiter.fail(InvalidResult(f"the answer is larger than {limit} bytes"))
 
+    def fail(self, request_id: RequestId, error: Exception) -> None:
+        """Fail a request of ours that nothing will answer; not as if the peer had refused it (R-ERR-09)."""
+        waiter = self._session.resolve(request_id)
+        if waiter is not None:
+            waiter.fail(error)
+
     def _serve(self, request: Request, batch: _Batch | None = None) -> None:
         out = self._out if batch is None else batch.add
         session = self._session

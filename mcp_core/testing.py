@@ -65,6 +65,7 @@ class Inbox:
     def __init__(self) -> None:
         self.messages: list[bytes] = []
         self.refused: list[bytes] = []
+        self.failed: list[tuple[int | str, Exception]] = []
         self.has_ended = False
         self._news = anyio.Event()
 
@@ -76,6 +77,11 @@ class Inbox:
     def refuse(self, head: bytes, limit: int) -> None:
         """Keep the head of a message that was too large."""
         self.refused.append(head)
+        self._news.set()
+
+    def fail(self, request_id: int | str, error: Exception) -> None:
+        """Keep what became of a request that nothing answers."""
+        self.failed.append((request_id, error))
         self._news.set()
 
     def ended(self) -> None:

@@ -38,6 +38,7 @@ from mcp_core.messages import Notification, Request, RequestId, encode_error, en
 from mcp_core.methods import METHODS
 from mcp_core.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, is_modern, newest_first
 from mcp_core.server import Server
+from mcp_core.session import Handshake
 from mcp_core.transports.process import StdioServerParameters, open_process
 
 __all__ = ["Client"]
@@ -122,6 +123,7 @@ class Client:
         if self._stack is not None:
             raise LocalProtocolError("the client is open already")
         async with AsyncExitStack() as stack:
+            stack.callback(self._forget)
             self._backend = await stack.enter_async_context(open_backend())
             start = await stack.enter_async_context(self._open(self._backend))
             self._connection = start(self._connect)
@@ -134,11 +136,12 @@ class Client:
         self._revision = None
         if self._cache is not None:
             self._cache.clear()
-        try:
-            if stack is not None:
-                await stack.aclose()
-        finally:
-            self._connection = self._backend = None
+        if stack is not None:
+            await stack.aclose()
+
+    def _forget(self) -> None:
+        """Be closed, or not open after all."""
+        self._revision = self._connection = self._backend = None
 
     @property
     def protocol_version(self) -> str:
@@ -218,6 +221,8 @@ class Client:
         if agreed.protocol_version not in HANDSHAKE_REVISIONS:
             raise InvalidResult(f"the server speaks {agreed.protocol_version!r}, which this client does not")
         self._revision = agreed.protocol_version
+        # What the connection goes by when the server sends several messages in one (R-BASE-13).
+        self._require().handshake = Handshake(agreed.protocol_version, params.capabilities, self._info)
         self._learn(agreed.server_info, agreed.capabilities, agreed.instructions)
         self._notify("notifications/initialized", None)
 

@@ -25,7 +25,7 @@ from msgspec import Raw
 from mcp_core import codec, envelope
 from mcp_core.backend import Backend, Job
 from mcp_core.channel import Receiver
-from mcp_core.errors import HeaderMismatch, InternalError, MethodNotFound
+from mcp_core.errors import ConnectionClosed, HeaderMismatch, InvalidResult, MCPCoreError, MethodNotFound
 from mcp_core.handlers import read_meta
 from mcp_core.journal import Journal
 from mcp_core.messages import (
@@ -136,15 +136,11 @@ async def open_http(backend: Backend, parameters: StreamableHTTPParameters) -> A
                 await http.aclose()
 
 
-class _NoAnswer(Exception):
-    """Nothing will answer the request; the text says why."""
-
-
-class _SessionEnded(_NoAnswer):
+class _SessionEnded(ConnectionClosed):
     """The server has forgotten the session, and has not looked at the request."""
 
 
-class _NoStream(_NoAnswer):
+class _NoStream(ConnectionClosed):
     """The server refuses a GET: asking again is of no use."""
 
 
@@ -156,6 +152,8 @@ class _Stream:
         self.retry = _RETRY
         self.has_brought = False
         """Whether anything came since it was last taken up."""
+        self.broke_off = False
+        """Whether it was the connection that ended it."""
 
     def note(self, event: httpx2.ServerSentEvent) -> None:
         """Take from an event what it says of its stream."""
@@ -318,11 +316,12 @@ class HTTPChannel:
             else:
                 await self._ready.wait()
             await self._ask(request, message, lambda answer: self._deliver(request, answer))
-        except _NoAnswer as exc:
-            self._fail(request.id, str(exc))
+        except MCPCoreError as exc:
+            self._fail(request.id, exc)
         except Exception as exc:
             _journal.debug("%s over HTTP failed: %s", request.method, _told(exc))
-            self._fail(request.id, f"{request.method} got no answer from {_shown(self._url)}: {_told(exc)}")
+            reason = f"{request.method} got no answer from {_shown(self._url)}: {_told(exc)}"
+            self._fail(request.id, ConnectionClosed(reason))
 
     async def _ask(self, request: Request, message: bytes, take: Take) -> None:
         """Post a request; once more where the server has not looked at it, and it may now."""
@@ -345,7 +344,8 @@ class HTTPChannel:
         An answer on a stream is given to `take` when it comes; any other is returned.
 
         Raises:
-            _NoAnswer: None will come.
+            InvalidResult: What came is none.
+            ConnectionClosed: Its stream broke off, or the session has ended.
         """
         async with self._http.stream(
             "POST", self._url, content=message, headers=self._headers(request), timeout=self._timeout
@@ -359,7 +359,8 @@ class HTTPChannel:
                 return None
         # A broken stream of the stateless era cannot be taken up (R-HTTP-12).
         if stream.last_event_id is None or self._is_modern(request):
-            raise _NoAnswer(f"the stream of {request.method} ended before its answer")
+            broke = f"the stream of {request.method} ended before its answer"
+            raise ConnectionClosed(broke) if stream.broke_off else InvalidResult(broke)
         await anyio.sleep(stream.retry)
         await self._follow(stream, _TRIES, request=request, take=take)
         return None
@@ -368,7 +369,8 @@ class HTTPChannel:
         """The answer to a request that a response without a stream holds.
 
         Raises:
-            _NoAnswer: It holds none.
+            InvalidResult: It holds none.
+            _SessionEnded: It says that there is no such session.
         """
         frames = [(message, decode_frame(message)) for message in self._messages_in(body)]
         for message, frame in frames:
@@ -383,16 +385,16 @@ class HTTPChannel:
             return encode_error(request.id, refusal.error)
         status = f"HTTP status {response.status_code} {response.reason_phrase}".rstrip()
         if response.is_success:
-            raise _NoAnswer(f"the server answered {request.method} with {status}, and no JSON-RPC answer to it")
+            raise InvalidResult(f"the server answered {request.method} with {status}, and no JSON-RPC answer to it")
         if response.has_redirect_location:
             status += f" to {response.headers['location']}"
-        raise _NoAnswer(f"the server answered {request.method} with {status}")
+        raise InvalidResult(f"the server answered {request.method} with {status}")
 
     async def _begin_anew(self, ended: str | None) -> None:
         """Have a session again in the place of one that the server has forgotten (R-HTTPL-10).
 
         Raises:
-            _NoAnswer: It gives none, or none like it.
+            ConnectionClosed: It gives none, or none like it.
         """
         if self._session_id == ended and self._ready.is_set():
             self._ready = anyio.Event()
@@ -400,7 +402,7 @@ class HTTPChannel:
             self._messages.spawn(self._shake_hands_again())
         await self._ready.wait()
         if self._lost is not None:
-            raise _NoAnswer(self._lost)
+            raise ConnectionClosed(self._lost)
 
     async def _shake_hands_again(self) -> None:
         ended, self._lost = self._session_id, "the session has ended, and a new one could not be begun"
@@ -412,7 +414,7 @@ class HTTPChannel:
                 answer = await self._post(request, message, taken.append) or taken[-1]
             frame = decode_frame(answer)
             if not isinstance(frame, Response) or _agreed(frame) != self._version:
-                raise _NoAnswer("the server does not agree to the same as before")
+                raise InvalidResult("the server does not agree to the same as before")
             self._lost = None
             _journal.warning("the session had ended; in the new one, what was subscribed to must be so again")
             await self._open(Notification(_INITIALIZED, Raw(b"{}")), encode_notification(_INITIALIZED, None))
@@ -430,7 +432,7 @@ class HTTPChannel:
         """Hand on what comes until the stream ends; whether the answer to the request was among it.
 
         Raises:
-            _NoAnswer: An event is too large.
+            InvalidResult: An event is too large.
         """
         import httpx2
 
@@ -450,8 +452,9 @@ class HTTPChannel:
                         else:
                             self._hand_on(message)
             except httpx2.SSEError as exc:
-                raise _NoAnswer(str(exc)) from None
+                raise InvalidResult(str(exc)) from None
             except httpx2.HTTPError as exc:
+                stream.broke_off = True
                 _journal.debug("a stream broke off: %s", _told(exc))
         return answered
 
@@ -467,7 +470,7 @@ class HTTPChannel:
         """Take up a stream by GET until the answer to the request has come (handshake era).
 
         Raises:
-            _NoAnswer: The server gives no stream, or gave none so many times in a row.
+            ConnectionClosed: The server gives no stream, or gave none so many times in a row.
         """
         import httpx2
 
@@ -494,7 +497,7 @@ class HTTPChannel:
             if given and failures and request is None:
                 stream.last_event_id = None  # nothing was missed, and the stream goes no further: have another
             if failures >= tries:
-                raise _NoAnswer(f"the stream of {what} broke off, and could not be taken up again")
+                raise ConnectionClosed(f"the stream of {what} broke off, and could not be taken up again")
             await anyio.sleep(max(stream.retry, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
 
     async def _listen(self, opened: anyio.Event) -> None:
@@ -537,8 +540,9 @@ class HTTPChannel:
             answer = self._without_impossible(answer)
         self._hand_on(answer)
 
-    def _fail(self, request_id: RequestId, reason: str) -> None:
-        self._hand_on(encode_error(request_id, InternalError(reason)))
+    def _fail(self, request_id: RequestId, error: MCPCoreError) -> None:
+        if self._receiver is not None:
+            self._receiver.fail(request_id, error)
 
     # --- parameters in headers -----------------------------------------------------------------------
 
@@ -685,14 +689,14 @@ async def _body(response: httpx2.Response) -> bytes:
     """The whole body.
 
     Raises:
-        _NoAnswer: It is larger than any message may be.
+        InvalidResult: It is larger than any message may be.
     """
     body = bytearray()
     async with aclosing(response.aiter_bytes()) as pieces:
         async for piece in pieces:
             body += piece
             if len(body) > MAX_MESSAGE:
-                raise _NoAnswer(f"the answer is larger than {MAX_MESSAGE} bytes")
+                raise InvalidResult(f"the answer is larger than {MAX_MESSAGE} bytes")
     return bytes(body)
 
 
@@ -734,7 +738,7 @@ def _is_header_mismatch(answer: bytes) -> bool:
 
 def _told(exc: Exception) -> str:
     """What went wrong, in one line."""
-    return str(exc) if isinstance(exc, _NoAnswer) else f"{type(exc).__name__}: {exc}".removesuffix(": ")
+    return str(exc) if isinstance(exc, MCPCoreError) else f"{type(exc).__name__}: {exc}".removesuffix(": ")
 
 
 def _shown(url: str) -> str:

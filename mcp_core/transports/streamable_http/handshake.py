@@ -110,11 +110,12 @@ async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
             return
         last = exchange.text(LAST_EVENT_ID)
         known = None if last is None else await store.replay_events_after(last)
-        if last is not None and known is not None:
-            if not session.owns(known[0]):
-                raise Refused(400, InvalidRequest("Last-Event-ID is of another session"))
+        if last is not None:
+            # No 404: that would say that the session is gone (R-HTTPL-11).
+            if known is None or not session.owns(known[0]):
+                raise Refused(400, InvalidRequest("Last-Event-ID is not known here; GET without it opens a new stream"))
             await _resume(app, exchange, session, store, known[0], last)
-        else:  # nothing to take up, or nothing left of it: from here on
+        else:
             await _open_own(app, exchange, session, store)
 
 
