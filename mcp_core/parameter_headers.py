@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_core.codec import is_array, is_object
 
-__all__ = ["InvalidMark", "parameter_headers"]
+__all__ = ["InvalidMark", "argument_at", "parameter_headers"]
 
 MARK: Final = "x-mcp-header"
 _KINDS: Final = ("integer", "string", "boolean")
@@ -39,6 +39,15 @@ def parameter_headers(input_schema: dict[str, Any]) -> dict[tuple[str, ...], str
     if sum(1 for node in _nodes(input_schema) if MARK in node) != sum(1 for node in reached if MARK in node):
         raise InvalidMark(f"{MARK} is only permitted on properties reached from the root through properties alone")
     return marked
+
+
+def argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
+    """The argument of a marked parameter; `None` where there is none."""
+    for name in path:
+        if not is_object(arguments):
+            return None
+        arguments = arguments.get(name)
+    return arguments
 
 
 def _name(path: str, shown: dict[str, Any], taken: dict[tuple[str, ...], str]) -> str:

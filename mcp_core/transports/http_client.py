@@ -42,7 +42,7 @@ from mcp_core.messages import (
     encode_response,
     is_batch,
 )
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.parameter_headers import InvalidMark, argument_at, parameter_headers
 from mcp_core.revisions import V2025_03_26
 from mcp_core.transports.lines import MAX_MESSAGE
 
@@ -640,7 +640,7 @@ class HTTPChannel:
         """The marked arguments of a call (R-HTTP-23)."""
         headers: dict[str, str] = {}
         for path, name in self._marks.get(str(tool), {}).items():
-            text = _text(_at(arguments, path))
+            text = _text(argument_at(arguments, path))
             if text is not None:
                 headers[f"mcp-param-{name.lower()}"] = _value(text)
         return headers
@@ -748,14 +748,6 @@ def _shown(url: str) -> str:
     except ValueError:
         return "an address that is none"
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _at(arguments: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not codec.is_object(arguments):
-            return None
-        arguments = arguments.get(name)
-    return arguments
 
 
 def _text(given: Any) -> str | None:

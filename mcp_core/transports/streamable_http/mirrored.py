@@ -19,6 +19,7 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core.errors import HeaderMismatch
 from mcp_core.messages import Request
+from mcp_core.parameter_headers import argument_at
 from mcp_core.transports.streamable_http.exchange import Exchange
 
 __all__ = ["check_parameters", "check_routing"]
@@ -87,7 +88,7 @@ def check_parameters(exchange: Exchange, request: Request, marked: Mapping[tuple
     for path, name in marked.items():
         field = PARAMETER + name.lower().encode()
         value = exchange.fields.get(field)
-        given = _at(arguments, path)
+        given = argument_at(arguments, path)
         shown = f"Mcp-Param-{name}"
         what = ".".join(path)
         if given is None:
@@ -98,14 +99,6 @@ def check_parameters(exchange: Exchange, request: Request, marked: Mapping[tuple
             raise HeaderMismatch(f"{shown} header is missing but the body's {what!r} argument is present")
         if field in exchange.repeated or not _agrees(_decoded(field, value), given):
             raise HeaderMismatch(f"{shown} header does not match the body's {what!r} argument")
-
-
-def _at(arguments: Any, path: tuple[str, ...]) -> Any:
-    for name in path:
-        if not codec.is_object(arguments):
-            return None
-        arguments = arguments.get(name)
-    return arguments
 
 
 def _agrees(text: str, given: object) -> bool:
