@@ -23,6 +23,7 @@ from mcp_core.handlers import read_meta
 from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.revisions import is_modern
 from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
@@ -114,6 +115,7 @@ class StreamableHTTP:
         self._bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
             self._bearer = BearerGuard(options.auth, options.token_verifier)
+        self._serves_handshakes = any(not is_modern(revision) for revision in server.protocol_versions)
         self._path = options.streamable_http_path.rstrip("/")
         self._marked: dict[Any, dict[str, Mapping[tuple[str, ...], str]]] = {}
         self._changes = 0
@@ -206,10 +208,6 @@ class StreamableHTTP:
         else:
             await post_handshake(self, exchange, frame, accepts, auth)
 
-    @property
-    def _serves_handshakes(self) -> bool:
-        return any(revision < "2026" for revision in self.server.protocol_versions)
-
     def accepts(self, exchange: Exchange) -> Accepted:
         """Which forms of an answer the client takes."""
         return accepted(exchange.every(b"accept"))
@@ -247,6 +245,10 @@ class StreamableHTTP:
         return self.server.follow(session)
 
     # --- parameters in headers -----------------------------------------------------------------------
+
+    def has_marks(self, auth: Any) -> bool:
+        """Whether the tools a caller sees may have such parameters: yes, until their list was read."""
+        return self._marked.get(subject_of(auth), _UNREAD) != {}
 
     async def marked_parameters(self, request: Request, peer: Peer) -> Mapping[tuple[str, ...], str]:
         """The parameters of the called tool that are mirrored in headers (P-33)."""
@@ -368,6 +370,7 @@ _ANY_ORIGIN: Final[Header] = (b"access-control-allow-origin", b"*")
 _MOST_CALLERS: Final = 256
 """Callers whose marks are kept at a time: a list of tools may differ from one to another."""
 
+_UNREAD: Final[dict[str, Any]] = {"": {}}
 _NONE: Final[Mapping[tuple[str, ...], str]] = {}
 
 

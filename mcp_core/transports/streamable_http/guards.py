@@ -32,6 +32,10 @@ class TransportSecuritySettings(msgspec.Struct, kw_only=True, frozen=True):
     allowed_origins: list[str] = []
 
 
+_MOST_PASSED: Final = 256
+"""Combinations remembered as let in: clients repeat theirs, and may not fill memory with others."""
+
+
 class Guard:
     """Checks `Host` and `Origin`.
 
@@ -42,6 +46,7 @@ class Guard:
     def __init__(self, host: str, settings: TransportSecuritySettings | None) -> None:
         loopback = host in LOOPBACK or host == "::1" or host.startswith("127.")
         self._settings = settings
+        self._passed: set[tuple[str | None, bytes | None, bytes | None]] = set()
         self._off = settings is not None and not settings.enable_dns_rebinding_protection
         given = settings or TransportSecuritySettings()
         own = [f"{name}:*" for name in {*LOOPBACK, host}] if loopback else []
@@ -58,8 +63,11 @@ class Guard:
         """
         if self._off:
             return
-        port = "443" if exchange.scope.get("scheme") == "https" else "80"
         host, origin = exchange.fields.get(b"host"), exchange.fields.get(b"origin")
+        scheme = exchange.scope.get("scheme")
+        if not exchange.repeated and (scheme, host, origin) in self._passed:
+            return
+        port = "443" if scheme == "https" else "80"
         if b"host" in exchange.repeated or b"origin" in exchange.repeated:
             raise Refused(400, InvalidRequest("Host and Origin may be sent once"))
         if not self._lets_in(host, self._hosts, port):
@@ -74,6 +82,8 @@ class Guard:
                     f"Invalid Origin header {_shown(origin)}: add it to allowed_origins (transport_security)"
                 ),
             )
+        if len(self._passed) < _MOST_PASSED:
+            self._passed.add((scheme, host, origin))
 
     @staticmethod
     def _lets_in(value: bytes | None, allowed: list[str] | None, port: str) -> bool:

@@ -124,12 +124,12 @@ async def post_modern(
         raise Refused(404, MethodNotFound("Method not found", frame.method), request_id=frame.id)
     answer = Answer(exchange, accepts)
     peer = ModernPeer(app, exchange, answer, state, auth)
-    if frame.method == "tools/call":
+    if frame.method == "tools/call" and app.has_marks(auth):
         # What the list has to say on its way, this call's client is not told.
         unheard = ModernPeer(app, exchange, Answer(exchange, accepts, json_only=True), state, auth)
         marked = await app.marked_parameters(frame, unheard)
         if marked:
-            _or_refused(frame, lambda: check_parameters(exchange, frame, marked))
+            _check_marked(exchange, frame, marked)
     begun = app.server.dispatcher.begin(frame, peer)
     if isinstance(begun, bytes):
         await answer.result(begun, _status(frame, begun))
@@ -182,12 +182,15 @@ def _check(exchange: Exchange, request: Request) -> None:
             f"params._meta needs {envelope.PROTOCOL_VERSION}, a string, and {envelope.CLIENT_CAPABILITIES}, an object"
         )
         raise Refused(400, InvalidParams(reason), request_id=request.id)
-    _or_refused(request, lambda: check_routing(exchange, request, version))
-
-
-def _or_refused(request: Request, check: Callable[[], None]) -> None:
     try:
-        check()
+        check_routing(exchange, request, version)
+    except HeaderMismatch as exc:
+        raise Refused(400, exc, request_id=request.id) from None
+
+
+def _check_marked(exchange: Exchange, request: Request, marked: Mapping[tuple[str, ...], str]) -> None:
+    try:
+        check_parameters(exchange, request, marked)
     except HeaderMismatch as exc:
         raise Refused(400, exc, request_id=request.id) from None
 
