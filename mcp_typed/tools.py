@@ -112,10 +112,10 @@ class FunctionTool:
                 f"tool {self.name!r}: parameter {names}: Resolve(...) cannot be where InputRequiredResult is returned"
             )
         self._limit: Any = None
-        self._invoke = self._way_to_invoke()
+        simple = self.plan.function if self._is_simple else None
         # Such a tool needs no coroutine; what a wrapper returns may still be one.
-        runs_inline = self._is_simple and policy.run == "inline" and not self.plan.is_async
-        self._inline = self.plan.function if runs_inline else None
+        self._inline = simple if policy.run == "inline" and not self.plan.is_async else None
+        self._async = simple if self.plan.is_async else None
         if not NAME.fullmatch(self.name):
             _journal.warning("tool name %r is not made of 1 to 128 letters, digits, '_', '-' and '.'", self.name)
         self.listed = t.Tool(
@@ -126,13 +126,6 @@ class FunctionTool:
             _meta=meta,
             **listed,
         )
-
-    def _way_to_invoke(self) -> Callable[..., Any]:
-        """What is awaited with context, params and arguments: as little as there must be."""
-        plan = self.plan
-        if not self._is_simple:
-            return self._invoke_with_all
-        return _direct(plan.function) if plan.is_async else self._invoke_plain
 
     @property
     def _is_simple(self) -> bool:
@@ -162,24 +155,29 @@ class FunctionTool:
             raise
         except Exception as exc:  # a validator of the author's
             return self._crashed(exc)
+        if self._async is not None:
+            return self._awaited(self._async, keywords)
         if self._inline is None:
             return self._called(ctx, params, keywords)
         try:
             value = self._inline(**keywords)
         except BaseException as exc:
             return self._raised(exc)
-        return self._awaited(value) if inspect.isawaitable(value) else self._sent(value)
+        return self._awaited(lambda: value, {}) if inspect.isawaitable(value) else self._sent(value)
 
     async def _called(self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]) -> Any:
         try:
-            value = await self._invoke(ctx, params, keywords)
+            if self._is_simple:
+                value = await self._call_plan(self.plan, keywords)
+            else:
+                value = await self._invoke_with_all(ctx, params, keywords)
         except BaseException as exc:
             return self._raised(exc)
         return self._sent(value)
 
-    async def _awaited(self, value: Any) -> Any:
+    async def _awaited(self, function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
         try:
-            value = await value
+            value = await function(**keywords)
         except BaseException as exc:
             return self._raised(exc)
         return self._sent(value)
@@ -205,9 +203,6 @@ class FunctionTool:
             return self._failed(str(exc))
         except Exception as exc:  # it cannot be written: the author's business, not the model's
             return self._crashed(exc)
-
-    def _invoke_plain(self, _ctx: Any, _params: Any, keywords: dict[str, Any]) -> Any:
-        return self._call_plan(self.plan, keywords)
 
     async def _invoke_with_all(
         self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]
@@ -354,13 +349,6 @@ class FunctionTool:
         if not self.policy.mask_errors:
             return self._failed(str(exc))
         return _error(f"Error executing tool {self.name} (error id {error_id})")
-
-
-def _direct(function: Callable[..., Any]) -> Callable[..., Any]:
-    def call(_ctx: Any, _params: Any, keywords: dict[str, Any]) -> Any:
-        return function(**keywords)
-
-    return call
 
 
 _END: Final = object()
