@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.endings import Endings
 from mcp_core.errors import (
     ConnectionClosed,
     InternalError,
@@ -141,7 +142,7 @@ class Connection:
         self._answer_malformed = answer_malformed
         self._session: Session[Job, Waiter] = Session()
         self._notices: deque[Coroutine[Any, Any, None]] = deque()
-        self._on_end: dict[object, Callable[[], None]] = {}
+        self._endings = Endings()
         self._has_ended = False
         self._hurried = False
         self._idle: Waiter | None = None
@@ -376,13 +377,7 @@ class Connection:
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
         """Make a call when the peer sends no more; the returned call takes it back."""
-        token = object()
-        self._on_end[token] = call
-
-        def undo() -> None:
-            self._on_end.pop(token, None)
-
-        return undo
+        return self._endings.add(call)
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -393,8 +388,7 @@ class Connection:
             waiter = self._session.resolve(request_id)
             if waiter is not None:
                 waiter.fail(ConnectionClosed("the connection ended before the answer came"))
-        for call in list(self._on_end.values()):
-            call()
+        self._endings.come()
 
     def hurry(self) -> None:
         """Wait for nothing more: `drain` returns at once, now or when it is called."""

@@ -45,6 +45,14 @@ def _empty_typed_dict(name: str) -> Any:
     return make(name, {}, total=False)
 
 
+def _fill_typed_dict(shown: Any, cls: type[Any], annotations: dict[str, Any], required: set[str]) -> None:
+    """Give an empty TypedDict its members; it goes by the name of the class that it stands for."""
+    shown.__annotations__ = annotations
+    shown.__required_keys__ = frozenset(required)
+    shown.__optional_keys__ = frozenset(annotations) - required
+    shown.__doc__, shown.__module__, shown.__qualname__ = _own_doc(cls), cls.__module__, cls.__qualname__
+
+
 class _Mirror:
     """Makes pydantic treat a class as a TypedDict of its members."""
 
@@ -58,18 +66,14 @@ class _Mirror:
     def fill(self, members: tuple[_Member, ...], constants: dict[str, Any], *, closed: bool) -> None:
         """Say what the members are; apart from the constructor, for classes that contain themselves."""
         self._members, self._constants = members, constants
-        shown = self.shown
-        shown.__annotations__ = {
+        annotations: dict[str, Any] = {
             **{name: Literal[value] for name, value in constants.items()},
             **{member.wire: _with_default(member) for member in members},
         }
         required = {member.wire for member in members if member.required} | set(constants)
-        shown.__required_keys__ = frozenset(required)
-        shown.__optional_keys__ = frozenset(shown.__annotations__) - required
-        shown.__doc__ = _own_doc(self._cls)
-        shown.__module__, shown.__qualname__ = self._cls.__module__, self._cls.__qualname__
+        _fill_typed_dict(self.shown, self._cls, annotations, required)
         if closed:
-            shown.__pydantic_config__ = {"extra": "forbid"}
+            self.shown.__pydantic_config__ = {"extra": "forbid"}
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         inner = handler.generate_schema(self.shown)
@@ -230,10 +234,7 @@ class _Adapter:
         required = {
             name for name, (_, said) in bare.items() if (name in cls.__required_keys__ if said is None else said)
         }
-        shown.__annotations__ = changed
-        shown.__required_keys__ = frozenset(required)
-        shown.__optional_keys__ = frozenset(changed) - required
-        shown.__doc__, shown.__module__, shown.__qualname__ = _own_doc(cls), cls.__module__, cls.__qualname__
+        _fill_typed_dict(shown, cls, changed, required)
         config = getattr(cls, "__pydantic_config__", None)
         if config is not None:
             shown.__pydantic_config__ = config

@@ -112,6 +112,7 @@ class FunctionTool:
                 f"tool {self.name!r}: parameter {names}: Resolve(...) cannot be where InputRequiredResult is returned"
             )
         self._limit: Any = None
+        self._is_simple = self._needs_no_more()
         simple = self.plan.function if self._is_simple else None
         # Such a tool needs no coroutine; what a wrapper returns may still be one.
         self._inline = simple if policy.run == "inline" and not self.plan.is_async else None
@@ -127,8 +128,7 @@ class FunctionTool:
             **listed,
         )
 
-    @property
-    def _is_simple(self) -> bool:
+    def _needs_no_more(self) -> bool:
         """Whether a call is no more than calling the function with the arguments."""
         plan, policy = self.plan, self.policy
         has_more = plan.injected or plan.positional or self._resolvers or self._returns.streams

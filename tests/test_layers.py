@@ -15,7 +15,7 @@ from mcp_core.testing import modern_meta
 ROOT = Path(__file__).parent.parent
 
 CORE = (
-    ("errors", "revisions", "journal", "channel", "auth"),
+    ("errors", "revisions", "journal", "channel", "auth", "endings"),
     ("codec",),
     ("parameter_headers",),
     ("messages", "types"),

@@ -42,6 +42,7 @@ from mcp_core.messages import (
     encode_response,
     is_batch,
 )
+from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import InvalidMark, argument_at, parameter_headers
 from mcp_core.revisions import V2025_03_26
 from mcp_core.transports.lines import MAX_MESSAGE
@@ -53,14 +54,9 @@ __all__ = ["StreamableHTTPParameters", "open_http"]
 
 _journal = Journal(__name__)
 
-_NAMED_BY: Final = {
-    "tools/call": "name",
-    "prompts/get": "name",
-    "resources/read": "uri",
-    "tasks/get": "taskId",
-    "tasks/update": "taskId",
-    "tasks/cancel": "taskId",
-}
+_NAMED_BY_EXTENSIONS: Final = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
+"""The same as `Method.name_field`, of methods that the core does not serve."""
+
 _JSON: Final = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 _RETRY: Final = 1.0
@@ -625,7 +621,8 @@ class HTTPChannel:
             return headers
         headers["mcp-protocol-version"] = version
         headers["mcp-method"] = frame.method
-        member = _NAMED_BY.get(frame.method)
+        row = METHODS.get(frame.method)
+        member = (row.name_field if row is not None else None) or _NAMED_BY_EXTENSIONS.get(frame.method)
         if member is None:
             return headers
         params: Any = codec.decode_any(frame.params)

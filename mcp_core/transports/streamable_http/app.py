@@ -18,6 +18,7 @@ from mcp_core.auth import AuthSettings, TokenVerifier
 from mcp_core.backend import current_backend, is_cancellation, open_backend
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.context import Peer
+from mcp_core.endings import Endings
 from mcp_core.errors import InternalError, InvalidRequest, ParseError
 from mcp_core.handlers import read_meta
 from mcp_core.journal import Journal
@@ -75,28 +76,6 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     health_path: str | None = None
     auth: AuthSettings | None = None
     token_verifier: TokenVerifier | None = None
-
-
-class Endings:
-    """Calls to be made when the app ends."""
-
-    def __init__(self) -> None:
-        self._calls: dict[object, Callable[[], None]] = {}
-
-    def add(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Make a call then; the returned call takes it back."""
-        token = object()
-        self._calls[token] = call
-
-        def undo() -> None:
-            self._calls.pop(token, None)
-
-        return undo
-
-    def come(self) -> None:
-        """Make them."""
-        for call in list(self._calls.values()):
-            call()
 
 
 class StreamableHTTP:

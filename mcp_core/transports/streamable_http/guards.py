@@ -45,7 +45,6 @@ class Guard:
 
     def __init__(self, host: str, settings: TransportSecuritySettings | None) -> None:
         loopback = host in LOOPBACK or host == "::1" or host.startswith("127.")
-        self._settings = settings
         self._passed: set[tuple[str | None, bytes | None, bytes | None]] = set()
         self._off = settings is not None and not settings.enable_dns_rebinding_protection
         given = settings or TransportSecuritySettings()

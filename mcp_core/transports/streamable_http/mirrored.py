@@ -19,6 +19,7 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core.errors import HeaderMismatch
 from mcp_core.messages import Request
+from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
 from mcp_core.transports.streamable_http.exchange import Exchange
 
@@ -37,7 +38,6 @@ class _Named(msgspec.Struct):
 
 
 _named: codec.Decoder[_Named] = codec.decoder(_Named)
-_NAMED_BY: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
 
 def check_routing(exchange: Exchange, request: Request, version: str) -> None:
@@ -59,7 +59,8 @@ def check_routing(exchange: Exchange, request: Request, version: str) -> None:
     method = fields.get(METHOD)
     if method is None or method.decode("latin-1").strip(" \t") != request.method:
         raise HeaderMismatch(f"{_shown(METHOD)} {_fault(method)}; the body's method is {request.method!r}")
-    member = _NAMED_BY.get(request.method)
+    row = METHODS.get(request.method)
+    member = None if row is None else row.name_field
     if member is not None:
         _check_name(fields.get(NAME), request, member)
 

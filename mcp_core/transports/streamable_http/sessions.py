@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from mcp_core.backend import Waiter, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
+from mcp_core.endings import Endings
 from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
 from mcp_core.messages import RequestId, encode_notification, encode_request
 from mcp_core.session import Handshake
@@ -45,7 +46,7 @@ class Session:
         self.own: Stored | None = None
         self._outbox: list[bytes] = []
         self._pumping = anyio.Lock()
-        self.endings: dict[object, Callable[[], None]] = {}
+        self.endings = Endings()
         self.forget: Callable[[], None] = lambda: None
         self.last_used = time.monotonic()
         self.users = 0
@@ -87,8 +88,7 @@ class Session:
 
     def end_streams(self) -> None:
         """End what would go on for as long as the client likes; calls under way go on."""
-        for call in list(self.endings.values()):
-            call()
+        self.endings.come()
         if self.listener is not None:
             self.listener.close()
         if self.own is not None:
@@ -106,8 +106,7 @@ class Session:
             waiter = self.registry.resolve(request_id)
             if waiter is not None:
                 waiter.fail(ConnectionClosed("the session ended before the answer came"))
-        for call in list(self.endings.values()):
-            call()
+        self.endings.come()
         for works in list(self.running.values()):
             for work in list(works):
                 work.interrupt()
@@ -291,6 +290,4 @@ class HandshakePeer:
         return self.work is not None and self.work.interrupted
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        token = object()
-        self._session.endings[token] = call
-        return lambda: self._session.endings.pop(token, None) and None
+        return self._session.endings.add(call)

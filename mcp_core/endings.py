@@ -1,0 +1,32 @@
+"""Calls to be made when something ends: a connection, a session, an app.
+
+Knows nothing of what ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+__all__ = ["Endings"]
+
+
+class Endings:
+    """Takes calls until the end, and makes them then."""
+
+    def __init__(self) -> None:
+        self._calls: dict[object, Callable[[], None]] = {}
+
+    def add(self, call: Callable[[], None]) -> Callable[[], None]:
+        """Make a call then; the returned call takes it back, any number of times."""
+        token = object()
+        self._calls[token] = call
+
+        def undo() -> None:
+            self._calls.pop(token, None)
+
+        return undo
+
+    def come(self) -> None:
+        """Make the calls."""
+        for call in list(self._calls.values()):
+            call()
