@@ -33,6 +33,7 @@ LIST = "tools/list"
 """In place of a tool's name: the list of tools itself."""
 
 RECORDS = 100
+TEXT_LENGTH = 2**20
 
 ARGUMENTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "echo": lambda number: {"text": f"hello {number}"},
@@ -41,7 +42,16 @@ ARGUMENTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "add": lambda number: {"a": number, "b": 2},
     "add_def": lambda number: {"a": number, "b": 2},
     "records": lambda number: {"count": RECORDS},
+    "ready": lambda number: {},
+    "big": lambda number: {},
 }
+
+
+def handshake_line(number: int, tool: str = "echo") -> bytes:
+    """The same call, as a client sends it that has shaken hands."""
+    params = {} if tool == LIST else {"name": tool, "arguments": ARGUMENTS[tool](number)}
+    whole = {"jsonrpc": "2.0", "id": number, "method": LIST if tool == LIST else "tools/call", "params": params}
+    return json.dumps(whole, separators=(",", ":")).encode() + b"\n"
 
 
 def call_line(number: int, tool: str = "echo") -> bytes:
@@ -149,11 +159,13 @@ def right(tool: str, number: int, result: dict[str, Any]) -> bool:
         found = [tool for tool in result["tools"] if tool["name"].startswith("find_")]
         return len(found) >= 1000 and all("text" in tool["inputSchema"]["properties"] for tool in found)
     texts = [block["text"] for block in result["content"]]
-    if tool == "records":
+    if tool in ("records", "ready"):
         records: list[Any] = result["structuredContent"]["result"]
         # One text for each, or one for all of them.
         said: Any = json.loads(texts[0]) if len(texts) == 1 else [json.loads(text) for text in texts]
         return [record["number"] for record in records] == list(range(RECORDS)) and said == records
+    if tool == "big":
+        return [len(text) for text in texts] == [TEXT_LENGTH]
     if tool.startswith("add"):
         return texts == [str(number + 2)] and result["structuredContent"] == {"result": number + 2}
     return texts == [f"hello {number}"]

@@ -12,6 +12,7 @@ on them.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Generic, TypeGuard, TypeVar, cast
 
@@ -119,7 +120,7 @@ class Decoder(Generic[T]):
     __slots__ = ("_decode",)
 
     def __init__(self, kind: Any) -> None:
-        self._decode = msgspec.json.Decoder(kind).decode
+        self._decode: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
 
     def __call__(self, data: bytes | Raw) -> T:
         """Decode the whole of `data`.
@@ -131,7 +132,7 @@ class Decoder(Generic[T]):
             Misfit: Another shape, a number out of range, or too deep.
         """
         try:
-            return cast("T", self._decode(data))
+            return self._decode(data)
         # ValidationError is a DecodeError, so it comes first.
         except msgspec.ValidationError as exc:
             raise Misfit(str(exc)) from None

@@ -9,11 +9,15 @@ Spec: basic, "Statelessness", "Error Codes".
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
+from types import CoroutineType
 from typing import Any, cast
+
+from msgspec import Struct
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
 from mcp_core.backend import is_cancellation
+from mcp_core.backend.interruptible import Rest
 from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
@@ -25,7 +29,7 @@ from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_i
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
 from mcp_core.session import unopened
 
-__all__ = ["CallNext", "Dispatcher", "Middleware", "Unfinished"]
+__all__ = ["Call", "CallNext", "Dispatcher", "Middleware", "Refusal"]
 
 CallNext = Callable[["RequestContext[Any]"], Awaitable[Any]]
 Middleware = Callable[["RequestContext[Any]", CallNext], Awaitable[Any]]
@@ -61,12 +65,17 @@ class Dispatcher:
 
     # --- requests ----------------------------------------------------------------------
 
-    def begin(self, request: Request, peer: Peer) -> bytes | Unfinished:
+    def begin(self, request: Request, peer: Peer) -> bytes | Call:
         """Start on a request: its answer, or what to await for it.
 
         A plain `def` handler has run when this returns. Never raises; awaiting neither,
         except when the task that awaits is cancelled.
         """
+        call = self.open(request, peer)
+        return call.answer if isinstance(call, Refusal) else self.start(call)
+
+    def open(self, request: Request, peer: Peer) -> Call | Refusal:
+        """Decode the params and settle the revision: a call to be started, or the refusal."""
         handler = self._requests.get(request.method)
         params: Any = None
         try:
@@ -77,40 +86,33 @@ class Dispatcher:
                 raise _unknown(request.method)
             else:
                 params = handler.decode(request.params)
-                ctx = self._context(request, handler, params, peer)
+                meta = params._meta if handler.carries_meta else read_meta(request.params)
+                revision = self._revision(request.method, meta, peer)
+                row = handler.row
+                if row is not None and revision not in row.revisions:
+                    raise _unknown(request.method)
+                ctx = RequestContext(peer, request.id, request.method, request.params, revision, meta)
         except (MCPError, codec.Misfit, codec.Undecodable) as exc:
             return self._refusal(request, peer, exc)
+        return Call(self, ctx, request, handler, params)
+
+    def start(self, call: Call) -> bytes | Call:
+        """Call the handler: the answer, or the call itself if there is something to await."""
+        ctx, handler = call.ctx, call.handler
         if self._observers.request_started:
             self._observers.tell(self._observers.request_started, ctx)
         try:
-            value: Any = self._chain(ctx, handler) if handler is None or self._middleware else handler.call(ctx, params)
+            value: Any = (
+                self._chain(ctx, handler) if handler is None or self._middleware else handler.call(ctx, call.params)
+            )
         except KeyboardInterrupt:
             raise
         except BaseException as exc:
-            return self._failed(ctx, request, exc)
+            return self.failed(call, exc)
         if hasattr(value, "__await__"):
-            return Unfinished(self, ctx, request, handler, value)
-        return self._answer(ctx, request, handler, value)
-
-    async def finish(
-        self, ctx: RequestContext[Any], request: Request, handler: Handler | None, awaitable: Awaitable[Any]
-    ) -> bytes:
-        """The answer to a request whose handler waits."""
-        try:
-            value = await awaitable
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except BaseException as exc:
-            if is_cancellation(exc):
-                raise
-            return self._failed(ctx, request, exc)
-        return self._answer(ctx, request, handler, value)
-
-    def _context(self, request: Request, handler: Handler, params: Any, peer: Peer) -> RequestContext[Any]:
-        meta = handler.meta_of(params, request.params)
-        revision = self._revision(request.method, meta, peer)
-        _check_revision(request.method, revision)
-        return RequestContext(peer, request.id, request.method, request.params, revision, meta)
+            call.awaitable = value
+            return call
+        return self.answer(call, value)
 
     def _revision(self, method: str, meta: dict[str, Any] | None, peer: Peer) -> str:
         """The revision a request is of: its own word, or that of the handshake."""
@@ -127,26 +129,29 @@ class Dispatcher:
             return V2024_11_05  # before a revision is agreed on, only what all share
         raise unopened(method)
 
-    def _answer(self, ctx: RequestContext[Any], request: Request, handler: Handler | None, value: Any) -> bytes:
-        ctx.close()
-        if isinstance(value, t.ErrorData):
-            return self._error(ctx, request, MCPError.of(value.code, value.message, value.data))
+    def answer(self, call: Call, value: Any) -> bytes:
+        """The answer to a request whose handler returned."""
+        ctx, request, handler = call.ctx, call.request, call.handler
         row = None if handler is None else handler.row
+        ctx.close()
         try:
-            if asks_for_input(value):
-                check_input_required(value, row, ctx.protocol_version, ctx.client_capabilities)
+            if row is None or type(value) is not row.result:
+                if isinstance(value, t.ErrorData):
+                    return self._error(call, MCPError.of(value.code, value.message, value.data))
+                if asks_for_input(value):
+                    check_input_required(value, row, ctx.protocol_version, ctx.client_capabilities)
             revision = ctx.protocol_version
             if request.method == "initialize" and ctx.peer.handshake is not None:
                 revision = ctx.peer.handshake.revision  # agreed on just now
             body, tail = self._results.encode(value, row, revision)
         except MCPError as exc:
-            return self._error(ctx, request, exc)
+            return self._error(call, exc)
         except WrongResult as exc:
             _journal.error("%s", exc)
-            return self._error(ctx, request, InternalError("Handler returned an invalid result"))
+            return self._error(call, InternalError("Handler returned an invalid result"))
         except Exception as exc:
             _journal.error("the result of %s cannot be encoded", request.method, exc=exc)
-            return self._error(ctx, request, InternalError("The result cannot be encoded"))
+            return self._error(call, InternalError("The result cannot be encoded"))
         answer = encode_response(request.id, body, tail)
         if self._observers.request_finished:
             self._observers.tell(self._observers.request_finished, ctx, answer)
@@ -154,17 +159,18 @@ class Dispatcher:
 
     # --- failures ------------------------------------------------------------------------
 
-    def _failed(self, ctx: RequestContext[Any], request: Request, exc: BaseException) -> bytes:
+    def failed(self, call: Call, exc: BaseException) -> bytes:
         """The answer to a request whose handler raised."""
+        ctx, request = call.ctx, call.request
         ctx.close()
         if isinstance(exc, MCPError):
-            return self._error(ctx, request, exc)
+            return self._error(call, exc)
         if self._observers.handler_failed:
             self._observers.tell(self._observers.handler_failed, ctx, exc)
         _journal.error("the handler of %s raised %s", request.method, type(exc).__name__, exc=exc)
-        return self._error(ctx, request, _INTERNAL)
+        return self._error(call, _INTERNAL)
 
-    def _refusal(self, request: Request, peer: Peer, exc: Exception) -> bytes:
+    def _refusal(self, request: Request, peer: Peer, exc: Exception) -> Refusal:
         """The answer to a request that did not get to its handler."""
         if isinstance(exc, codec.Misfit | codec.Undecodable):
             # Bad params, but of which era? A wrong version is the first thing to be told,
@@ -178,7 +184,8 @@ class Dispatcher:
                 pass
         handshake = peer.handshake
         revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
-        return self._encode_error(request, _as_error(exc), revision)
+        error = projection.project_error(_as_error(exc), revision)
+        return Refusal(_encode_error(request, error), _int(error.code))
 
     def _claimed(self, request: Request, otherwise: str) -> str:
         """The revision in which a refusal is worded."""
@@ -188,19 +195,14 @@ class Dispatcher:
             return otherwise
         return LATEST_REVISION if envelope.PROTOCOL_VERSION in meta else otherwise
 
-    def _error(self, ctx: RequestContext[Any], request: Request, error: MCPError) -> bytes:
-        answer = self._encode_error(request, error, ctx.protocol_version)
+    def _error(self, call: Call, error: MCPError) -> bytes:
+        ctx = call.ctx
+        shown = projection.project_error(error, ctx.protocol_version)
+        call.code = _int(shown.code)
+        answer = _encode_error(call.request, shown)
         if self._observers.request_finished:
             self._observers.tell(self._observers.request_finished, ctx, answer)
         return answer
-
-    def _encode_error(self, request: Request, error: MCPError, revision: str) -> bytes:
-        shown = projection.project_error(error, revision)
-        try:
-            return encode_error(request.id, shown)
-        except Exception as exc:
-            _journal.error("the error of %s cannot be encoded", request.method, exc=exc)
-            return encode_error(request.id, MCPError(_int(error.code), str(error.message)))
 
     # --- middleware ------------------------------------------------------------------------
 
@@ -281,41 +283,85 @@ async def _settled(value: Any) -> Any:
     return await value if hasattr(value, "__await__") else value
 
 
-class Unfinished:
-    """A request whose handler waits: await it for the answer.
+class Refusal(Struct):
+    """The answer to a request that did not get to its handler, and the code of the error in it."""
+
+    answer: bytes
+    code: int
+
+
+class Call:
+    """A request on its way: opened, started, then awaited for the answer if its handler waits.
 
     Not a coroutine, so that one which nobody came to await can be let go of together
     with the handler's own (`close`).
     """
 
-    __slots__ = ("_awaitable", "_ctx", "_dispatcher", "_handler", "_request")
+    __slots__ = ("_dispatcher", "awaitable", "code", "ctx", "handler", "params", "request")
 
     def __init__(
-        self,
-        dispatcher: Dispatcher,
-        ctx: RequestContext[Any],
-        request: Request,
-        handler: Handler | None,
-        awaitable: Awaitable[Any],
+        self, dispatcher: Dispatcher, ctx: RequestContext[Any], request: Request, handler: Handler | None, params: Any
     ) -> None:
         self._dispatcher = dispatcher
-        self._ctx = ctx
-        self._request = request
-        self._handler = handler
-        self._awaitable = awaitable
+        self.ctx = ctx
+        self.request = request
+        self.handler = handler
+        self.params = params
+        self.awaitable: Any = None
+        self.code: int | None = None
+        """The code of the error it was answered with, if it was."""
+
+    def step(self) -> bytes | None:
+        """Make the first step of what is to be awaited: the answer if that was all.
+
+        In the task that awaits the rest, and only where `steps_by_hand()`. Raises what
+        awaiting raises.
+        """
+        steps = self.awaitable if type(self.awaitable) is CoroutineType else _settled(self.awaitable)
+        try:
+            waits_for = steps.send(None)
+        except StopIteration as end:
+            return self._dispatcher.answer(self, end.value)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as exc:
+            if is_cancellation(exc):
+                raise
+            return self._dispatcher.failed(self, exc)
+        self.awaitable = Rest(steps, waits_for)
+        return None
 
     def __await__(self) -> Generator[Any, Any, bytes]:
-        return self._dispatcher.finish(self._ctx, self._request, self._handler, self._awaitable).__await__()
+        return self._finish().__await__()
+
+    async def _finish(self) -> bytes:
+        try:
+            value = await self.awaitable
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except BaseException as exc:
+            if is_cancellation(exc):
+                raise
+            return self._dispatcher.failed(self, exc)
+        return self._dispatcher.answer(self, value)
 
     def close(self) -> None:
         """Let go of the handler, if it has not started; if it has ended, nothing happens."""
-        close = getattr(self._awaitable, "close", None)
+        close = getattr(self.awaitable, "close", None)
         if close is not None:
             close()
 
 
 def _around(middleware: Middleware, call_next: CallNext) -> CallNext:
     return lambda ctx: middleware(ctx, call_next)
+
+
+def _encode_error(request: Request, error: MCPError) -> bytes:
+    try:
+        return encode_error(request.id, error)
+    except Exception as exc:
+        _journal.error("the error of %s cannot be encoded", request.method, exc=exc)
+        return encode_error(request.id, MCPError(_int(error.code), str(error.message)))
 
 
 def _unknown(method: str) -> MethodNotFound:

@@ -32,7 +32,8 @@ _meta_only: codec.Decoder[t.RequestParams] = codec.decoder(t.RequestParams)
 class Handler(msgspec.Struct):
     """One method served. `row` is `None` for a method that MCP does not define.
 
-    `carries_meta` says that the decoded params have a `_meta` of their own.
+    `carries_meta` says that the decoded params have a `_meta` of their own;
+    `carries_name` that they have the member that `Mcp-Name` mirrors, as it is on the wire.
     """
 
     method: str
@@ -40,12 +41,7 @@ class Handler(msgspec.Struct):
     decode: codec.Decoder[Any]
     call: HandlerFunction
     carries_meta: bool
-
-    def meta_of(self, params: Any, raw: Raw) -> dict[str, Any] | None:
-        """The `_meta` of decoded params."""
-        if self.carries_meta:
-            return params._meta  # type: ignore[no-any-return]
-        return read_meta(raw)
+    carries_name: bool
 
 
 def read_meta(raw: Raw) -> dict[str, Any] | None:
@@ -85,10 +81,19 @@ class Handlers:
             raise TypeError(f"the handler of {method} is not callable: {call!r}")
         kind: Any = params_type
         carries_meta = isinstance(kind, type) and issubclass(kind, t.MetaObject)
-        table[method] = Handler(method, METHODS.get(method), codec.decoder(params_type), call, carries_meta)
+        row = METHODS.get(method)
+        carries_name = row is not None and row.name_field is not None and _has_on_the_wire(kind, row.name_field)
+        table[method] = Handler(method, row, codec.decoder(params_type), call, carries_meta, carries_name)
         self.version += 1
 
     @staticmethod
     def _refuse_reserved(method: str) -> None:
         if method in _RESERVED:
             raise ValueError(f"{method!r} cannot be replaced: {_RESERVED[method]}")
+
+
+def _has_on_the_wire(kind: Any, member: str) -> bool:
+    """Whether a type has a field that is called the same in Python and in JSON."""
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return False
+    return (member, member) in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import binascii
 from functools import lru_cache
 from types import UnionType
-from typing import Any, Final, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Raw, Struct
 
@@ -37,7 +37,7 @@ from mcp_core.revisions import (
     is_modern,
 )
 
-__all__ = ["FIELD_REVISIONS", "knows", "project", "project_error", "project_json"]
+__all__ = ["FIELD_REVISIONS", "knows", "loses", "project", "project_error", "project_json"]
 
 _Revisions = tuple[str, ...]
 
@@ -109,10 +109,14 @@ def project(value: Any, revision: str) -> Any:
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
-    kind = cast("Any", type(value))
-    if not _plan(kind, revision).lossy or not _touched(value, revision):
+    if not isinstance(value, Struct) or not _touched(value, revision):
         return value
-    return _Projector(revision).struct(codec.to_json(value), kind)
+    return _Projector(revision).struct(codec.to_json(value), type(value))
+
+
+def loses(kind: type[Struct], revision: str) -> bool:
+    """Whether a value of this type can hold what the revision does not know."""
+    return _plan(kind, revision).lossy
 
 
 def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
@@ -187,19 +191,26 @@ def _structs(hint: Any) -> list[type[Struct]]:
 
 def _touched(value: Any, revision: str) -> bool:
     """Whether anything in the value is unknown to the revision."""
-    if codec.is_array(value):
-        return any(_touched(item, revision) for item in value)
-    if codec.is_object(value):
-        return any(_touched(item, revision) for item in value.values())
-    if not isinstance(value, Struct):
-        return False
-    plan = _plan(type(value), revision)
-    if plan.ruled and _breaks_rule(value, revision):
-        return True
-    for name, default in plan.dropped.items():
-        if getattr(value, name) is not default:
+    if isinstance(value, Struct):
+        plan = _plan(type(value), revision)
+        if not plan.lossy:
+            return False
+        if plan.ruled and _breaks_rule(value, revision):
             return True
-    return any(_touched(getattr(value, name), revision) for name in plan.nested)
+        for name, default in plan.dropped.items():
+            if getattr(value, name) is not default:
+                return True
+        below: Any = [getattr(value, name) for name in plan.nested]
+    elif codec.is_array(value):
+        below = value
+    elif codec.is_object(value):
+        below = value.values()
+    else:
+        return False
+    for each in below:  # noqa: SIM110 (any() makes a generator for each value)
+        if _touched(each, revision):
+            return True
+    return False
 
 
 def _breaks_rule(value: Struct, revision: str) -> bool:

@@ -9,6 +9,7 @@ Spec: basic, "ResultType", "`_meta`"; server/utilities/caching.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, cast
 
 import msgspec
@@ -28,6 +29,8 @@ SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 _DEFAULT_TYPE: Final = codec.field_defaults(t.Result)["result_type"]
 _DEFAULT_TTL: Final = 0
 _DEFAULT_SCOPE: Final = "private"
+_MOST_FORMS: Final = 1024
+"""Types whose forms are kept: an author may make a class at each call."""
 
 _journal = Journal(__name__)
 _members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
@@ -45,12 +48,8 @@ class ResultEncoder:
     """
 
     def __init__(self, server_info: t.Implementation, *, stamped: bool = True) -> None:
-        stamp = codec.encode(server_info)
-        self._stamp = Raw(stamp) if stamped else None
-        meta = b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), stamp) if stamped else b"}"
-        self._tail = meta
-        self._complete = b',"resultType":"complete"' + meta
-        self._complete_cacheable = b',"resultType":"complete","ttlMs":0,"cacheScope":"private"' + meta
+        self._stamp = Raw(codec.encode(server_info)) if stamped else None
+        self._forms: dict[tuple[type[Any], str | None, str], _Form] = {}
 
     def encode(self, value: Any, row: Method | None, revision: str) -> tuple[bytes, bytes]:
         """The result of this method (`None`: one that MCP does not define) for a reader.
@@ -59,6 +58,9 @@ class ResultEncoder:
             WrongResult: The method cannot return this.
             TypeError, ValueError: Something in it has no JSON form.
         """
+        form = self._forms.get((type(value), None if row is None else row.name, revision))
+        if form is not None:
+            return form.encode(value)
         if isinstance(value, t.Prepared):
             return self._prepared(cast("t.Prepared[Any]", value), row, revision)
         if isinstance(value, Struct):
@@ -80,54 +82,16 @@ class ResultEncoder:
             prepared.keep(key, kept)
         return kept
 
-    # --- Structs ------------------------------------------------------------------
-
     def _struct(self, value: Struct, row: Method | None, revision: str) -> tuple[bytes, bytes]:
         if row is not None and not _fits(value, row):
             raise WrongResult(f"a handler of {row.name} returned {type(value).__name__}; expected {_expected(row)}")
-        if isinstance(value, t.CallToolResult):
-            value = _with_long_texts(value)
-        elif isinstance(value, t.ListToolsResult):
-            value = _with_sound_tools(value)
-        modern = is_modern(revision)
-        if not modern and isinstance(value, t.Result) and value.result_type != "complete":
-            raise _untold(row, value.result_type, revision)
-        if modern and self._stamp is not None and isinstance(value, t.MetaObject) and value.meta is not None:
-            value = msgspec.structs.replace(value, _meta=self._stamped(value.meta))
-        shown = projection.project(value, revision)
-        body = codec.encode(shown)
-        if not modern:
-            return body, b""
-        return _joined(body, self._struct_tail(value))
-
-    def _struct_tail(self, value: Struct) -> bytes:
-        """What the encoding left out because it holds its default."""
-        if not isinstance(value, t.Result):
-            return self._complete
-        plain = value.meta is None
-        if value.result_type is _DEFAULT_TYPE:
-            if not isinstance(value, t.CacheableResult):
-                return self._complete if plain else b',"resultType":"complete"}'
-            if value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE and plain:
-                return self._complete_cacheable
-        return self._assembled_tail(value, plain)
-
-    def _assembled_tail(self, value: t.Result, plain: bool) -> bytes:
-        parts: list[bytes] = []
-        if value.result_type is codec.field_defaults(type(value))["result_type"]:
-            parts.append(b',"resultType":' + codec.encode(value.result_type))
-        if isinstance(value, t.CacheableResult):
-            if value.ttl_ms is _DEFAULT_TTL:
-                parts.append(b',"ttlMs":0')
-            if value.cache_scope is _DEFAULT_SCOPE:
-                parts.append(b',"cacheScope":"private"')
-        parts.append(self._tail if plain else b"}")
-        return b"".join(parts)
-
-    def _stamped(self, meta: dict[str, Any]) -> dict[str, Any]:
-        if meta.get(SERVER_INFO) is not None:
-            return meta
-        return {**meta, SERVER_INFO: self._stamp}
+        form = _Form(type(value), row, revision, self._stamp)
+        # Of others it depends on the value whether they fit.
+        if row is None or isinstance(value, row.result):
+            if len(self._forms) >= _MOST_FORMS:
+                self._forms.clear()
+            self._forms[type(value), None if row is None else row.name, revision] = form
+        return form.encode(value)
 
     # --- what authors wrote as JSON -------------------------------------------------
 
@@ -152,7 +116,7 @@ class ResultEncoder:
             completed.setdefault("ttlMs", _DEFAULT_TTL)
             completed.setdefault("cacheScope", _DEFAULT_SCOPE)
         if self._stamp is not None:
-            completed["_meta"] = self._stamped(value.get("_meta") or {})
+            completed["_meta"] = _stamped(value.get("_meta") or {}, self._stamp)
         return completed
 
     def _raw(self, value: Raw, row: Method | None, revision: str) -> tuple[bytes, bytes]:
@@ -179,9 +143,84 @@ class ResultEncoder:
         return codec.encode(self._completed(members, row)), b""
 
 
-def _joined(body: bytes, tail: bytes) -> tuple[bytes, bytes]:
-    # An empty object has no member for the tail's comma to follow.
-    return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
+class _Form:
+    """How Structs of one type go out as the results of one method, in one revision."""
+
+    __slots__ = (
+        "_caches",
+        "_complete",
+        "_has_meta",
+        "_is_lossy",
+        "_is_modern",
+        "_is_result",
+        "_made_ready",
+        "_result_type",
+        "_revision",
+        "_row",
+        "_stamp",
+        "_tail",
+    )
+
+    def __init__(self, kind: type[Struct], row: Method | None, revision: str, stamp: Raw | None) -> None:
+        self._row = row
+        self._revision = revision
+        self._stamp = stamp
+        self._made_ready = next((make for base, make in _MADE_READY.items() if issubclass(kind, base)), None)
+        self._is_modern = is_modern(revision)
+        self._is_result = issubclass(kind, t.Result)
+        self._caches = issubclass(kind, t.CacheableResult)
+        self._has_meta = issubclass(kind, t.MetaObject)
+        self._is_lossy = projection.loses(kind, revision)
+        self._result_type = codec.field_defaults(kind)["result_type"] if self._is_result else _DEFAULT_TYPE
+        self._tail = b"}" if stamp is None else b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), bytes(stamp))
+        self._complete = b"".join(
+            (
+                b',"resultType":"complete"',
+                b',"ttlMs":0,"cacheScope":"private"' if self._caches else b"",
+                self._tail,
+            )
+        )
+
+    def encode(self, value: Any) -> tuple[bytes, bytes]:
+        """The value, and the tail that completes it."""
+        if self._made_ready is not None:
+            value = self._made_ready(value)
+        if not self._is_modern:
+            if self._is_result and value.result_type != "complete":
+                raise _untold(self._row, value.result_type, self._revision)
+            return codec.encode(projection.project(value, self._revision) if self._is_lossy else value), b""
+        tail = self._complete
+        if self._has_meta and value._meta is not None:
+            if self._stamp is not None:
+                value = msgspec.structs.replace(value, _meta=_stamped(value._meta, self._stamp))
+            tail = self._assembled(value)
+        elif self._is_result and not self._is_default(value):
+            tail = self._assembled(value)
+        body = codec.encode(projection.project(value, self._revision) if self._is_lossy else value)
+        # An empty object has no member for the tail's comma to follow.
+        return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
+
+    def _is_default(self, value: Any) -> bool:
+        return value.result_type is _DEFAULT_TYPE and (
+            not self._caches or (value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE)
+        )
+
+    def _assembled(self, value: Any) -> bytes:
+        """What the encoding leaves out because it holds its default."""
+        parts: list[bytes] = []
+        if not self._is_result or value.result_type is self._result_type:
+            parts.append(b',"resultType":' + codec.encode(self._result_type))
+        if self._caches:
+            if value.ttl_ms is _DEFAULT_TTL:
+                parts.append(b',"ttlMs":0')
+            if value.cache_scope is _DEFAULT_SCOPE:
+                parts.append(b',"cacheScope":"private"')
+        parts.append(self._tail if not self._has_meta or value._meta is None else b"}")
+        return b"".join(parts)
+
+
+def _stamped(meta: dict[str, Any], stamp: Raw) -> dict[str, Any]:
+    return meta if meta.get(SERVER_INFO) is not None else {**meta, SERVER_INFO: stamp}
 
 
 def _untold(row: Method | None, result_type: Any, revision: str) -> WrongResult:
@@ -252,13 +291,19 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
         result = msgspec.structs.replace(result, structured_content=line)
     content: list[Any] = result.content
     for block in content:
-        name = _LONG_FIELDS.get(cast("type[Any]", type(block)))
+        name = _LONG_FIELDS.get(type(block))
         if name is not None and len(getattr(block, name)) >= codec.LONG_TEXT:
             return msgspec.structs.replace(result, content=[_with_long_text(each) for each in content])
     return result
 
 
 _LONG_FIELDS: Final[dict[type[Any], str]] = {t.TextContent: "text", t.ImageContent: "data", t.AudioContent: "data"}
+
+
+_MADE_READY: Final[dict[type[Any], Callable[[Any], Any]]] = {
+    t.CallToolResult: _with_long_texts,
+    t.ListToolsResult: _with_sound_tools,
+}
 
 
 def _with_long_text(block: Any) -> Any:

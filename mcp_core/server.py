@@ -364,16 +364,27 @@ class Server(Generic[L]):
         frame = decode_frame(message)
         if isinstance(frame, Malformed):
             return encode_error(frame.id, frame.error) if frame.answerable else None
-        peer = _Caller(self, await self.state(), headers, notify)
+        entered = self.entered
+        peer = _Caller(self, await self.state() if entered is None else entered, headers, notify)
         if isinstance(frame, Request):
-            answer = self.dispatcher.begin(frame, peer)
-            return answer if isinstance(answer, bytes) else await answer
+            call = self.dispatcher.begin(frame, peer)
+            return call if isinstance(call, bytes) else await call
         if isinstance(frame, Notification):
             work = self.dispatcher.notify(frame, peer)
             if work is not None:
                 await work
             return None
         return encode_error(None, InvalidRequest("a response answers nothing here"))
+
+    @property
+    def entered(self) -> Any:
+        """What the lifespan yielded; `None` as well while it is not entered."""
+        if self._lifespan is None:
+            return {}
+        try:
+            return self._lifespan.state
+        except LookupError:
+            return None
 
     async def state(self) -> Any:
         """What the lifespan yielded; entered by the first call, and kept until `aclose`, if nobody holds it."""

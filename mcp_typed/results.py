@@ -216,6 +216,8 @@ _EXACT: Final[dict[str, type[Any]]] = {"str": str, "int": int, "bool": bool}
 
 def _scalar_result(value: Any) -> CallToolResult:
     """The result for a value that is exactly what was promised, and the same in JSON and as text."""
+    if type(value) is str and len(value) < codec.LONG_TEXT:
+        return CallToolResult(content=[text_block(value)], structured_content={"result": value})
     data = codec.encode(value)
     content: list[ContentBlock] = [text_block(value if type(value) is str else data.decode())]
     return CallToolResult(content=content, structured_content=cast("Any", Raw(b'{"result":%b}' % data)))

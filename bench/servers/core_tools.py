@@ -16,7 +16,7 @@ from mcp_core.types import (
     Tool,
 )
 
-LISTED = [listed("echo", "text"), listed("add", "a", "b"), listed("records", "count")]
+LISTED = [listed("echo", "text"), listed("add", "a", "b"), listed("records", "count"), listed("ready"), listed("big")]
 TOOLS = [msgspec.convert(tool, Tool) for tool in LISTED]
 
 
@@ -31,7 +31,12 @@ async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallT
 
 server: Server[Any] = Server("bench", version="1", on_list_tools=list_tools, on_call_tool=call_tool)
 
+
+def list_more(count: int) -> None:
+    """Have this many tools more to list."""
+    TOOLS.extend(msgspec.convert(listed_find(number), Tool) for number in range(count))
+
+
 if __name__ == "__main__":
-    more = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    TOOLS.extend(msgspec.convert(listed_find(number), Tool) for number in range(more))
+    list_more(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     server.run()

@@ -10,7 +10,7 @@ from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, Te
 
 from bench.servers.tools import by_hand, listed, listed_find
 
-LISTED = [listed("echo", "text"), listed("add", "a", "b"), listed("records", "count")]
+LISTED = [listed("echo", "text"), listed("add", "a", "b"), listed("records", "count"), listed("ready"), listed("big")]
 TOOLS = [Tool.model_validate(tool) for tool in LISTED]
 
 
@@ -31,7 +31,11 @@ async def main() -> None:
         await server.run(read, write, server.create_initialization_options())
 
 
+def list_more(count: int) -> None:
+    """Have this many tools more to list."""
+    TOOLS.extend(Tool.model_validate(listed_find(number)) for number in range(count))
+
+
 if __name__ == "__main__":
-    more = int(sys.argv[1]) if len(sys.argv) > 1 else 0
-    TOOLS.extend(Tool.model_validate(listed_find(number)) for number in range(more))
+    list_more(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     anyio.run(main)

@@ -35,6 +35,13 @@ RECORDS = [
 ]
 
 
+READY: tuple[list[str], Any] = (
+    [record.model_dump_json(indent=2) for record in RECORDS],
+    {"result": [record.model_dump(mode="json") for record in RECORDS]},
+)
+"""The same as texts and as plain data."""
+
+
 async def echo(text: str) -> str:
     """Say it again."""
     return text
@@ -58,6 +65,15 @@ def add_def(a: int, b: int) -> int:
 async def records(count: int) -> list[Record]:
     """The first records."""
     return RECORDS[:count]
+
+
+TEXT = "This line has 64 characters, its end included; 16,384 make 1 MB\n" * 2**14
+"""A text of about 1 MB."""
+
+
+async def big() -> str:
+    """A text of 1 MB."""
+    return TEXT
 
 
 async def find(text: Annotated[str, Field(description="Words of the title.")], limit: int = 10) -> Record:
@@ -98,4 +114,8 @@ def by_hand(name: str, arguments: dict[str, Any]) -> tuple[list[str], Any]:
         found = RECORDS[: arguments["count"]]
         texts = [record.model_dump_json(indent=2) for record in found]
         return texts, {"result": [record.model_dump(mode="json") for record in found]}
+    if name == "ready":
+        return READY
+    if name == "big":
+        return [TEXT], None
     raise ValueError(f"there is no tool {name!r}")

@@ -1,19 +1,20 @@
 """Work that goes on in the task that began it, and that others may interrupt.
 
-The first step is made at once, without a task of its own: most handlers never wait, and
-then there is nothing to interrupt. Interrupting is cancelling, told apart from the
-caller's own cancellation.
+The first step may be made by hand, before anything else is set up: most handlers never
+wait, and then there is nothing to interrupt. Interrupting is cancelling, told apart from
+the caller's own cancellation.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
 from mcp_core.backend import running_library
 
-__all__ = ["WAITS", "Interruptible", "beside", "interruptible"]
+__all__ = ["Interruptible", "Rest", "beside", "interruptible", "steps_by_hand"]
 
 
 class Interruptible(Protocol):
@@ -24,12 +25,8 @@ class Interruptible(Protocol):
         """Whether somebody asked it to end."""
         ...
 
-    def begin(self) -> Any:
-        """Make the first step: the value if that was all, else `WAITS`."""
-        ...
-
     async def finish(self) -> Any:
-        """Make the rest, in the same task; the value, or `None` if it was interrupted."""
+        """Do it, in the task that made it interruptible; the value, or `None` if it was interrupted."""
         ...
 
     def interrupt(self) -> None:
@@ -37,19 +34,12 @@ class Interruptible(Protocol):
         ...
 
 
-class _Waits:
-    def __repr__(self) -> str:
-        return "WAITS"
+class Rest:
+    """The rest of a coroutine whose first step was made by hand: to be awaited in the same task."""
 
+    __slots__ = ("_steps", "_waits_for")
 
-WAITS: Any = _Waits()
-"""The work has not ended with its first step."""
-
-
-class _Rest:
-    """An awaitable that has been started by hand: goes on where it waits."""
-
-    def __init__(self, steps: Generator[Any, Any, Any], waits_for: Any) -> None:
+    def __init__(self, steps: Any, waits_for: Any) -> None:
         self._steps = steps
         self._waits_for = waits_for
 
@@ -69,33 +59,35 @@ class _Rest:
         except StopIteration as end:
             return end.value
 
+    def close(self) -> None:
+        """Let go of it."""
+        self._steps.close()
+
+
+def steps_by_hand() -> bool:
+    """Whether a first step may be made before the work becomes interruptible.
+
+    On trio not: the scope that interrupts it has to be open before those of the work.
+    """
+    trio = sys.modules.get("trio")
+    return trio is None or not trio.lowlevel.in_trio_run()
+
 
 class _OnAsyncio:
     """Cancels its task by hand: a scope that opens amid the work would break the work's own scopes."""
 
     def __init__(self, work: Any) -> None:
-        self._work = work
-        self._task: Any = None
-        self._rest: _Rest | None = None
-        self.interrupted = False
-
-    def begin(self) -> Any:
-        steps = self._work.__await__()
-        try:
-            waits_for = next(steps)
-        except StopIteration as end:
-            return end.value
         import asyncio
 
-        self._task = asyncio.current_task()
-        self._rest = _Rest(steps, waits_for)
-        return WAITS
+        self._work = work
+        self._task: Any = asyncio.current_task()
+        self.interrupted = False
 
     async def finish(self) -> Any:
         import asyncio
 
         try:
-            return await self._rest  # type: ignore[misc]
+            return await self._work
         except asyncio.CancelledError:
             if not self.interrupted:
                 raise
@@ -120,9 +112,6 @@ class _OnTrio:
         self._work = work
         self._scope = trio.CancelScope()
         self.interrupted = False
-
-    def begin(self) -> Any:
-        return WAITS
 
     async def finish(self) -> Any:
         with self._scope:
@@ -160,5 +149,5 @@ async def beside(*works: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenera
 
 
 def interruptible(work: Any) -> Interruptible:
-    """Awaitable work, to be begun in the running task."""
+    """Awaitable work, to be finished in the running task."""
     return _OnTrio(work) if running_library() == "trio" else _OnAsyncio(work)

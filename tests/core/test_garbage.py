@@ -40,5 +40,5 @@ async def test_a_call_leaves_no_cycles(handler: object, anyio_backend: str) -> N
             gc.set_debug(0)
             gc.garbage.clear()
             gc.enable()
-    ours = {"RequestContext", "Incoming", "Unfinished", "_Job", "Request", "CallToolRequestParams", "CallToolResult"}
+    ours = {"RequestContext", "Incoming", "Call", "_Job", "Request", "CallToolRequestParams", "CallToolResult"}
     assert {name: count for name, count in left.items() if name in ours} == {}

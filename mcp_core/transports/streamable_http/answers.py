@@ -12,8 +12,8 @@ from typing import Final
 import anyio
 
 from mcp_core.transports.streamable_http.event_store import EventStore
-from mcp_core.transports.streamable_http.exchange import Exchange, Header, event
-from mcp_core.transports.streamable_http.guards import Accepted
+from mcp_core.transports.streamable_http.exchange import Exchange, event
+from mcp_core.transports.streamable_http.heads import Header
 
 __all__ = ["KEEP_ALIVE", "Answer", "Stored"]
 
@@ -101,19 +101,20 @@ class Stored:
 class Answer:
     """What a client gets for one request."""
 
+    __slots__ = ("_accepts", "_exchange", "_headers", "_lock", "_stored", "_streams", "_waiting", "closed")
+
     def __init__(
         self,
         exchange: Exchange,
-        accepts: Accepted,
         *,
         headers: tuple[Header, ...] = (),
         json_only: bool = False,
         stored: Stored | None = None,
     ) -> None:
         self._exchange = exchange
-        self._accepts = accepts
+        self._accepts = exchange.head.accepts
         self._headers = headers
-        self._streams = accepts.stream and not json_only
+        self._streams = self._accepts.stream and not json_only
         self._stored = stored if self._streams else None
         self._waiting: list[bytes] = []
         self._lock: anyio.Lock | None = None

@@ -7,7 +7,7 @@ Spec: basic/transports/streamable-http; R-HTTP-01, R-HS-01 to R-HS-12.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -29,16 +29,11 @@ from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.event_store import EventStore
-from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Header, Refused, Scope
-from mcp_core.transports.streamable_http.guards import (
-    Accepted,
-    Guard,
-    TransportSecuritySettings,
-    accepted,
-    check_content_type,
-)
+from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Refused, Scope
+from mcp_core.transports.streamable_http.guards import Guard, TransportSecuritySettings, shown
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
-from mcp_core.transports.streamable_http.modern import claims_modern, post_modern, states_modern
+from mcp_core.transports.streamable_http.heads import Head, Header
+from mcp_core.transports.streamable_http.modern import claims_modern, post_modern
 from mcp_core.transports.streamable_http.sessions import Session, Sessions, subject_of
 
 if TYPE_CHECKING:
@@ -103,17 +98,10 @@ class StreamableHTTP:
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""
-        if scope["type"] == "http":
-            await self._serve(Exchange(scope, receive, send))
-        elif scope["type"] == "lifespan":
-            await self._live(receive, send)
-        elif scope["type"] == "websocket":
-            await receive()
-            await send({"type": "websocket.close", "code": 1000})
-
-    # --- one request -----------------------------------------------------------------------------
-
-    async def _serve(self, exchange: Exchange) -> None:
+        if scope["type"] != "http":
+            await self._other(scope, receive, send)
+            return
+        exchange = Exchange(scope, receive, send)
         try:
             await self._routed(exchange)
         except Refused as refused:
@@ -128,68 +116,86 @@ class StreamableHTTP:
                 raise
             await self._failed(exchange, exc)
 
+    async def _other(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "websocket":
+            await receive()
+            await send({"type": "websocket.close", "code": 1000})
+
     async def _failed(self, exchange: Exchange, exc: Exception) -> None:
         _journal.error("an HTTP request failed", exc=exc)
         if exchange.started:
             raise exc
         await exchange.refuse(Refused(500, InternalError("Internal server error")))
 
-    async def _routed(self, exchange: Exchange) -> None:
-        path = exchange.path
-        root: str = exchange.scope.get("root_path", "")
-        if root and (path == root or path.startswith(f"{root.rstrip('/')}/")):
-            path = path[len(root) :]
-        # With and without a slash at the end: clients and proxies do not follow redirects of a POST.
-        path = path.rstrip("/")
-        if path != self._path:
-            if self.options.health_path is not None and path == self.options.health_path.rstrip("/"):
-                await _published(exchange, b'{"status":"ok"}')
-                return
-            if self._bearer is not None and exchange.path.rstrip("/") in self._bearer.metadata_paths:
-                await _published(exchange, self._bearer.metadata)
-                return
-            raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
-        self._guard.check(exchange)
-        auth = None if self._bearer is None else await self._bearer.check(exchange)
-        if exchange.method == "POST":
-            await self._post(exchange, auth)
-        elif exchange.method in ("GET", "DELETE") and self._serves_handshakes and not states_modern(exchange):
-            await (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
-        else:
-            raise self.method_not_allowed(exchange)
+    # --- one request -----------------------------------------------------------------------------
 
-    async def _post(self, exchange: Exchange, auth: Any) -> None:
-        check_content_type(exchange)
-        accepts = self.accepts(exchange)
+    def _routed(self, exchange: Exchange) -> Awaitable[None]:
+        """Whoever answers the request, to be awaited."""
+        scope = exchange.scope
+        if scope["path"] != self._path and not self._is_endpoint(scope):
+            return self._elsewhere(exchange)
+        exchange.head = self._guard.admit(scope)
+        return self._admitted(exchange, None) if self._bearer is None else self._proven(exchange, self._bearer)
+
+    async def _proven(self, exchange: Exchange, bearer: BearerGuard) -> None:
+        await self._admitted(exchange, await bearer.check(exchange.head))
+
+    def _admitted(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
+        method = exchange.method
+        if method == "POST":
+            return self._post(exchange, exchange.head, auth)
+        if method in ("GET", "DELETE") and self._serves_handshakes and not exchange.head.states_modern:
+            return (listen if method == "GET" else delete_session)(self, exchange, auth)
+        raise self.method_not_allowed(exchange)
+
+    def _is_endpoint(self, scope: Scope) -> bool:
+        return _without_root(scope) == self._path
+
+    async def _elsewhere(self, exchange: Exchange) -> None:
+        health = self.options.health_path
+        if health is not None and _without_root(exchange.scope) == health.rstrip("/"):
+            await _published(exchange, b'{"status":"ok"}')
+        elif self._bearer is not None and exchange.scope["path"].rstrip("/") in self._bearer.metadata_paths:
+            await _published(exchange, self._bearer.metadata)
+        else:
+            raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
+
+    async def _post(self, exchange: Exchange, head: Head, auth: Any) -> None:
+        if not head.is_json:
+            declared = shown(head.fields.get(b"content-type"))
+            raise Refused(415, InvalidRequest(f"Content-Type must be application/json; got {declared}"))
+        accepts = head.accepts
         if not accepts.json and not accepts.stream:
             raise Refused(406, InvalidRequest("Accept must let in application/json or text/event-stream"))
-        if self.options.json_response and not accepts.json and not states_modern(exchange):
+        if self.options.json_response and not accepts.json and not head.states_modern:
             raise Refused(406, InvalidRequest("this server answers in JSON; Accept must let in application/json"))
         body = await exchange.body(self.options.max_request_body_size)
-        if not body.strip():
-            raise Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
         frame = decode_frame(body)
         if isinstance(frame, Malformed):
-            if (
-                is_batch(body)
-                and self._serves_handshakes
-                and (self.options.stateless_http or b"mcp-session-id" in exchange.fields)
-            ):
-                await post_batch(self, exchange, body, accepts, auth)
-                return
-            raise Refused(400, frame.error, request_id=frame.id)
-        if isinstance(frame, Request | Notification) and (
-            claims_modern(exchange, frame.params) or not self._serves_handshakes
+            await self._malformed(exchange, body, frame, auth)
+        elif isinstance(frame, (Request, Notification)) and (
+            head.states_modern or not self._serves_handshakes or claims_modern(body, frame.params)
         ):
-            await post_modern(self, exchange, frame, accepts, auth)
-        elif not self._serves_handshakes or states_modern(exchange):
+            await post_modern(self, exchange, frame, auth)
+        elif not self._serves_handshakes or head.states_modern:
             raise Refused(400, InvalidRequest("a response answers nothing here"))
         else:
-            await post_handshake(self, exchange, frame, accepts, auth)
+            await post_handshake(self, exchange, frame, auth)
 
-    def accepts(self, exchange: Exchange) -> Accepted:
-        """Which forms of an answer the client takes."""
-        return accepted(exchange.every(b"accept"))
+    async def _malformed(self, exchange: Exchange, body: bytes, frame: Malformed, auth: Any) -> None:
+        if not body.strip():
+            raise Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
+        keeps_sessions = not self.options.stateless_http
+        if (
+            is_batch(body)
+            and self._serves_handshakes
+            and not (keeps_sessions and b"mcp-session-id" not in exchange.head.fields)
+        ):
+            await post_batch(self, exchange, body, auth)
+            return
+        raise Refused(400, frame.error, request_id=frame.id)
 
     def method_not_allowed(self, exchange: Exchange) -> Refused:
         """405, for a method that is not served, or a stream that there is none of."""
@@ -227,7 +233,8 @@ class StreamableHTTP:
 
     def has_marks(self, auth: Any) -> bool:
         """Whether the tools a caller sees may have such parameters: yes, until their list was read."""
-        return self._marked.get(subject_of(auth), _UNREAD) != {}
+        marked = self._marked.get(None if auth is None else subject_of(auth))
+        return marked is None or bool(marked)
 
     async def marked_parameters(self, request: Request, peer: Peer) -> Mapping[tuple[str, ...], str]:
         """The parameters of the called tool that are mirrored in headers (P-33)."""
@@ -284,6 +291,11 @@ class StreamableHTTP:
 
     # --- life --------------------------------------------------------------------------------------
 
+    @property
+    def entered(self) -> Any:
+        """What `state` gives, if that takes no waiting; `None` otherwise."""
+        return self.server.entered if self._ready else None
+
     async def state(self) -> Any:
         """What the server's lifespan yielded; it is entered by the first request if nobody did."""
         if not self._ready:
@@ -331,6 +343,18 @@ class StreamableHTTP:
             work.interrupt()
 
 
+def _without_root(scope: Scope) -> str:
+    """Where a request goes, below the place that the app is mounted at, with or without a slash at the end.
+
+    Clients and proxies do not follow redirects of a POST.
+    """
+    path: str = scope["path"]
+    root: str = scope.get("root_path", "")
+    if root and (path == root or path.startswith(f"{root.rstrip('/')}/")):
+        path = path[len(root) :]
+    return path.rstrip("/")
+
+
 async def _published(exchange: Exchange, body: bytes) -> None:
     """Answer with what everybody may read, pages of any origin among them."""
     if exchange.method == "OPTIONS":
@@ -349,7 +373,6 @@ _ANY_ORIGIN: Final[Header] = (b"access-control-allow-origin", b"*")
 _MOST_CALLERS: Final = 256
 """Callers whose marks are kept at a time: a list of tools may differ from one to another."""
 
-_UNREAD: Final[dict[str, Any]] = {"": {}}
 _NONE: Final[Mapping[tuple[str, ...], str]] = {}
 
 

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 from mcp_core import codec
 from mcp_core.auth import AccessToken, AuthSettings, TokenVerifier
 from mcp_core.errors import InvalidRequest
-from mcp_core.transports.streamable_http.exchange import Exchange, Header, Refused
+from mcp_core.transports.streamable_http.exchange import Refused
+from mcp_core.transports.streamable_http.heads import Head, Header
 
 __all__ = ["BearerGuard"]
 
@@ -48,17 +49,17 @@ class BearerGuard:
             shown["resource_documentation"] = settings.service_documentation_url
         return codec.encode(shown)
 
-    async def check(self, exchange: Exchange) -> AccessToken:
+    async def check(self, head: Head) -> AccessToken:
         """The caller's token.
 
         Raises:
             Refused: There is none (401), it is malformed (400), not good (401), or good for too
                 little (403).
         """
-        given = exchange.text(b"authorization")
+        given = head.text(b"authorization")
         if given is None:
             raise self._challenge(401, "a Bearer token is needed")
-        if b"authorization" in exchange.repeated:
+        if b"authorization" in head.repeated:
             raise self._challenge(400, "Authorization may be sent once", "invalid_request")
         scheme, _, token = given.partition(" ")
         token = token.strip()

@@ -1,24 +1,24 @@
 """One HTTP request and its response, over ASGI.
 
-Reads headers and body, writes JSON or an event stream. Knows HTTP and ASGI; nothing of
+Reads the body, writes JSON or an event stream. Knows HTTP and ASGI; nothing of
 sessions or methods.
 Spec: basic/transports/streamable-http, "Sending Messages", "Receiving Messages".
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Final, TypeAlias
 
 from mcp_core.errors import InvalidRequest, MCPError
 from mcp_core.messages import RequestId, encode_error
+from mcp_core.transports.streamable_http.heads import Head, Header
 
 __all__ = ["ASGIReceive", "ASGISend", "Exchange", "Gone", "Header", "Refused", "Scope", "event"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 ASGIReceive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ASGISend: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Header: TypeAlias = tuple[bytes, bytes]
 
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _EVENT_STREAM: Final[list[Header]] = [
@@ -48,57 +48,22 @@ class Gone(Exception):
 class Exchange:
     """One request, and the response to it, which is written once."""
 
-    __slots__ = (
-        "_asgi_send",
-        "_ended",
-        "_headers",
-        "_receive",
-        "fields",
-        "method",
-        "path",
-        "repeated",
-        "scope",
-        "started",
-    )
+    __slots__ = ("_asgi_send", "_ended", "_receive", "head", "scope", "started")
+
+    head: Head
+    """The header lines, once the request is let in."""
 
     def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         self.scope = scope
-        self.method: str = scope["method"]
-        self.path: str = scope["path"]
         self._receive = receive
         self._asgi_send = send
         self._ended = False
-        self._headers: Mapping[str, str] | None = None
         self.started = False
-        self.fields: dict[bytes, bytes] = {}
-        """Header values by lower-case name; the last where a name was sent twice."""
-        self.repeated: set[bytes] = set()
-        for name, value in scope["headers"]:
-            if name in self.fields:
-                self.repeated.add(name)
-            self.fields[name] = value
 
     @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers as text, for handlers; values of repeated names joined by commas."""
-        if self._headers is None:
-            found: dict[str, str] = {}
-            for raw_name, raw_value in self.scope["headers"]:
-                name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-                found[name] = f"{found[name]}, {value}" if name in found else value
-            self._headers = found
-        return self._headers
-
-    def every(self, name: bytes) -> bytes | None:
-        """One header, all its lines as one list."""
-        if name not in self.repeated:
-            return self.fields.get(name)
-        return b", ".join(value for found, value in self.scope["headers"] if found == name)
-
-    def text(self, name: bytes) -> str | None:
-        """One header as text."""
-        value = self.fields.get(name)
-        return None if value is None else value.decode("latin-1").strip(" \t")
+    def method(self) -> str:
+        """The method of HTTP, in capitals."""
+        return self.scope["method"]  # type: ignore[no-any-return]
 
     # --- the request -----------------------------------------------------------------------
 
@@ -109,8 +74,7 @@ class Exchange:
             Refused: It is larger than `limit` bytes (413).
             Gone: The client went away before its end.
         """
-        announced = self.fields.get(b"content-length")
-        if announced is not None and announced.isdigit() and (len(announced) > 18 or int(announced) > limit):
+        if self.head.length is not None and self.head.length > limit:
             raise _too_large(limit)
         message = await self._receive()
         if message["type"] == "http.request" and not message.get("more_body"):
@@ -148,17 +112,14 @@ class Exchange:
 
     async def reply(self, status: int, body: bytes = b"", headers: Iterable[Header] = ()) -> None:
         """Answer with one JSON body, or none."""
-        self.started = True
-        fields = (
-            [_JSON, (b"content-length", b"%d" % len(body)), *headers]
-            if body
-            else [
-                (b"content-length", b"0"),
-                *headers,
-            ]
-        )
-        await self._send({"type": "http.response.start", "status": status, "headers": fields})
-        await self._send({"type": "http.response.body", "body": body})
+        self.started = self._ended = True
+        length = (b"content-length", b"%d" % len(body))
+        fields = [_JSON, length, *headers] if body else [length, *headers]
+        try:
+            await self._asgi_send({"type": "http.response.start", "status": status, "headers": fields})
+            await self._asgi_send({"type": "http.response.body", "body": body})
+        except OSError:
+            return  # the client has gone, and with it whoever would have read this
 
     async def refuse(self, refused: Refused) -> None:
         """Answer with an error that says what to change."""

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend.interruptible import WAITS, beside, interruptible
+from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
+from mcp_core.dispatch import Call
 from mcp_core.errors import InvalidRequest
 from mcp_core.messages import (
     ErrorResponse,
@@ -28,9 +29,8 @@ from mcp_core.revisions import HANDSHAKE_REVISIONS, V2025_03_26, V2025_11_25
 from mcp_core.session import Handshake
 from mcp_core.transports.streamable_http.answers import Answer, Stored
 from mcp_core.transports.streamable_http.event_store import EventStore
-from mcp_core.transports.streamable_http.exchange import Exchange, Header, Refused, event
-from mcp_core.transports.streamable_http.guards import Accepted
-from mcp_core.transports.streamable_http.mirrored import VERSION
+from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
+from mcp_core.transports.streamable_http.heads import VERSION, Header
 from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session, subject_of
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ LAST_EVENT_ID: Final = b"last-event-id"
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
 
-async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, accepts: Accepted, auth: Any) -> None:
+async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, auth: Any) -> None:
     """Answer one message.
 
     Raises:
@@ -52,18 +52,20 @@ async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
     """
     request_id = frame.id if isinstance(frame, Request) else None
     if isinstance(frame, Request) and frame.method == "initialize":
-        await _initialize(app, exchange, frame, accepts, auth)
+        await _initialize(app, exchange, frame, auth)
         return
     session = _session(app, exchange, auth, request_id=request_id)
-    with _in_use(session):
-        if isinstance(frame, Request):
-            await _request(app, exchange, session, frame, accepts, auth)
-        else:
+    with session:
+        if not isinstance(frame, Request):
             await _one_way(app, exchange, session, frame, auth)
             await exchange.reply(202)
+        elif app.options.event_store is not None and session.session_id is not None:
+            await _request_kept(app, exchange, session, frame, app.options.event_store, auth)
+        else:
+            await _request(app, exchange, session, frame, Answer(exchange, json_only=app.options.json_response), auth)
 
 
-async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, accepts: Accepted, auth: Any) -> None:
+async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
     """Answer an array, which only 2025-03-26 knows (P-29).
 
     Raises:
@@ -75,9 +77,9 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, accep
     frames = decode_batch(body)
     if isinstance(frames, Malformed):
         raise Refused(400, frames.error, request_id=frames.id)
-    with _in_use(session):
+    with session:
         answers: list[bytes] = []
-        answer = Answer(exchange, accepts, json_only=app.options.json_response)
+        answer = Answer(exchange, json_only=app.options.json_response)
         for frame in frames:
             if isinstance(frame, Malformed):
                 answers.append(encode_error(frame.id, frame.error))
@@ -100,15 +102,15 @@ async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
     Raises:
         Refused: There is no stream to give (405), no such session (404).
     """
-    if app.options.stateless_http or SESSION_ID not in exchange.fields or not app.accepts(exchange).stream:
+    if app.options.stateless_http or SESSION_ID not in exchange.head.fields or not exchange.head.accepts.stream:
         raise app.method_not_allowed(exchange)
     session = _session(app, exchange, auth, request_id=None)
-    with _in_use(session):
+    with session:
         store = app.options.event_store
         if store is None:
             await _hold_open(app, exchange, session)
             return
-        last = exchange.text(LAST_EVENT_ID)
+        last = exchange.head.text(LAST_EVENT_ID)
         known = None if last is None else await store.replay_events_after(last)
         if last is not None:
             # No 404: that would say that the session is gone (R-HTTPL-11).
@@ -135,23 +137,9 @@ async def delete_session(app: StreamableHTTP, exchange: Exchange, auth: Any) -> 
 # --- sessions ---------------------------------------------------------------------------------------
 
 
-class _in_use:
-    """While a request of a session is open, the session is not idle."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def __enter__(self) -> None:
-        self._session.users += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._session.users -= 1
-        self._session.touch()
-
-
 def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
     """The session that a request belongs to."""
-    stated = exchange.text(VERSION)
+    stated = exchange.head.version or exchange.head.text(VERSION)
     if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in app.server.protocol_versions):
         served = ", ".join(app.server.protocol_versions)
         raise Refused(
@@ -161,10 +149,9 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
         )
     if app.options.stateless_http:
         session = Session(None)
-        capabilities, nobody = t.ClientCapabilities(), t.Implementation(name="", version="")
-        session.handshake = Handshake(stated or V2025_03_26, capabilities, nobody)
+        session.handshake = Handshake(stated or V2025_03_26, _NO_CAPABILITIES, _NOBODY)
         return session
-    session_id = exchange.text(SESSION_ID)
+    session_id = exchange.head.text(SESSION_ID)
     if session_id is None:
         raise Refused(
             400,
@@ -177,17 +164,21 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
     return found
 
 
-async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, accepts: Accepted, auth: Any) -> None:
+_NO_CAPABILITIES: Final = t.ClientCapabilities()
+_NOBODY: Final = t.Implementation(name="", version="")
+
+
+async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, auth: Any) -> None:
     session = Session(None if app.options.stateless_http else app.sessions.new_id())
     session.auth_subject = subject_of(auth)
     headers: tuple[Header, ...] = ()
     if session.session_id is not None:
         headers = ((b"mcp-session-id", session.session_id.encode()),)
-    answer = Answer(exchange, accepts, headers=headers, json_only=app.options.json_response)
+    answer = Answer(exchange, headers=headers, json_only=app.options.json_response)
     message = await _answered(app, exchange, session, frame, answer, auth)
     if session.handshake is None or session.session_id is None:
         # Refused, or nothing is kept: there is no id to give out.
-        plain = Answer(exchange, accepts, json_only=app.options.json_response)
+        plain = Answer(exchange, json_only=app.options.json_response)
         await plain.result(message or b"")
         return
     if not app.sessions.add(session):
@@ -204,26 +195,29 @@ _RETRY: Final[Header] = (b"retry-after", b"10")
 # --- messages -----------------------------------------------------------------------------------------
 
 
-async def _request(
-    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, accepts: Accepted, auth: Any
+async def _request_kept(
+    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, store: EventStore, auth: Any
 ) -> None:
-    options = app.options
-    stored: Stored | None = None
-    if options.event_store is not None and session.session_id is not None:
-        stored = Stored(options.event_store, session.next_stream_id(), primes=_primes(session))
-        session.streams[stored.stream_id] = stored
-    answer = Answer(exchange, accepts, json_only=options.json_response, stored=stored)
+    """Answer on a stream that can be taken up again."""
+    stored = Stored(store, session.next_stream_id(), primes=_primes(session))
+    session.streams[stored.stream_id] = stored
+    answer = Answer(exchange, json_only=app.options.json_response, stored=stored)
     try:
-        if stored is not None and stored.primes and answer.can_stream:
+        if stored.primes and answer.can_stream:
             await answer.prime()
-        message = await _answered(app, exchange, session, frame, answer, auth)
-        if message is None:
-            await answer.nothing()
-        else:
-            await answer.result(message)
+        await _request(app, exchange, session, frame, answer, auth)
     finally:
-        if stored is not None:
-            session.streams.pop(stored.stream_id, None)
+        session.streams.pop(stored.stream_id, None)
+
+
+async def _request(
+    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, answer: Answer, auth: Any
+) -> None:
+    message = await _answered(app, exchange, session, frame, answer, auth)
+    if message is None:
+        await answer.nothing()
+    else:
+        await answer.result(message)
 
 
 def _primes(session: Session) -> bool:
@@ -235,17 +229,27 @@ async def _answered(
     app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, answer: Answer, auth: Any
 ) -> bytes | None:
     """The answer to a request; `None` if it was cancelled."""
-    peer = HandshakePeer(app.server, session, exchange, answer, await app.state(), auth)
+    state = app.entered
+    if state is None:
+        state = await app.state()
+    peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
     begun = app.server.dispatcher.begin(frame, peer)
     if isinstance(begun, bytes):
         return begun
-    work = peer.work = interruptible(begun)
-    works = session.running.setdefault(frame.id, [])
+    if steps_by_hand() and (message := begun.step()) is not None:
+        return message
+    return await _waited(app, exchange, session, answer, peer, begun)
+
+
+async def _waited(
+    app: StreamableHTTP, exchange: Exchange, session: Session, answer: Answer, peer: HandshakePeer, call: Call
+) -> bytes | None:
+    """The answer to a request whose handler waits, unless its client cancels it first."""
+    work = peer.work = interruptible(call)
+    request_id = call.request.id
+    works = session.running.setdefault(request_id, [])
     works.append(work)
     try:
-        message = work.begin()
-        if message is not WAITS:
-            return message  # type: ignore[no-any-return]
 
         async def watch() -> None:
             await exchange.gone()
@@ -261,7 +265,7 @@ async def _answered(
     finally:
         works.remove(work)
         if not works:
-            session.running.pop(frame.id, None)
+            session.running.pop(request_id, None)
 
 
 async def _one_way(app: StreamableHTTP, exchange: Exchange, session: Session, frame: Frame, auth: Any) -> None:

@@ -21,13 +21,10 @@ from mcp_core.errors import HeaderMismatch
 from mcp_core.messages import Request
 from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
-from mcp_core.transports.streamable_http.exchange import Exchange
+from mcp_core.transports.streamable_http.heads import METHOD, NAME, VERSION, Head
 
 __all__ = ["check_parameters", "check_routing"]
 
-VERSION: Final = b"mcp-protocol-version"
-METHOD: Final = b"mcp-method"
-NAME: Final = b"mcp-name"
 PARAMETER: Final = b"mcp-param-"
 
 
@@ -40,16 +37,16 @@ class _Named(msgspec.Struct):
 _named: codec.Decoder[_Named] = codec.decoder(_Named)
 
 
-def check_routing(exchange: Exchange, request: Request, version: str) -> None:
+def check_routing(head: Head, request: Request, version: str) -> None:
     """
     Raises:
         HeaderMismatch: A standard header is missing, sent twice, or says something else
             than the body.
     """
-    fields = exchange.fields
-    if exchange.repeated:
+    fields = head.fields
+    if head.repeated:
         for name in (VERSION, METHOD, NAME):
-            if name in exchange.repeated:
+            if name in head.repeated:
                 raise HeaderMismatch(f"{_shown(name)} may be sent once")
     stated = fields.get(VERSION)
     if stated is None:
@@ -76,7 +73,7 @@ def _check_name(value: bytes | None, request: Request, member: str) -> None:
         raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {named!r}")
 
 
-def check_parameters(exchange: Exchange, request: Request, marked: Mapping[tuple[str, ...], str]) -> None:
+def check_parameters(head: Head, request: Request, marked: Mapping[tuple[str, ...], str]) -> None:
     """
     Raises:
         HeaderMismatch: The header of a marked parameter is missing, malformed, or says
@@ -88,7 +85,7 @@ def check_parameters(exchange: Exchange, request: Request, marked: Mapping[tuple
         return
     for path, name in marked.items():
         field = PARAMETER + name.lower().encode()
-        value = exchange.fields.get(field)
+        value = head.fields.get(field)
         given = argument_at(arguments, path)
         shown = f"Mcp-Param-{name}"
         what = ".".join(path)
@@ -98,7 +95,7 @@ def check_parameters(exchange: Exchange, request: Request, marked: Mapping[tuple
             continue
         if value is None:
             raise HeaderMismatch(f"{shown} header is missing but the body's {what!r} argument is present")
-        if field in exchange.repeated or not _agrees(_decoded(field, value), given):
+        if field in head.repeated or not _agrees(_decoded(field, value), given):
             raise HeaderMismatch(f"{shown} header does not match the body's {what!r} argument")
 
 

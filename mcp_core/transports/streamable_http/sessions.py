@@ -11,6 +11,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Final
 
 import anyio
@@ -33,24 +34,47 @@ BACKLOG: Final = 256
 
 
 class Session:
-    """One client. Without an id it lasts for one request only."""
+    """One client. Without an id it lasts for one request only.
+
+    Entered as a context manager it is in use, and not idle.
+    """
 
     def __init__(self, session_id: str | None) -> None:
         self.session_id = session_id
-        self.registry: Registry[Any, Waiter] = Registry()
         self.handshake: Handshake | None = None
         self.auth_subject: Any = None
         self.running: dict[RequestId, list[Interruptible]] = {}
         self.streams: dict[str, Stored] = {}
         self.listener: Listener | None = None
         self.own: Stored | None = None
-        self._outbox: list[bytes] = []
-        self._pumping = anyio.Lock()
-        self.endings = Endings()
-        self.forget: Callable[[], None] = lambda: None
-        self.last_used = time.monotonic()
+        self.forget: Callable[[], None] = _nothing
+        self.last_used = 0.0
         self.users = 0
+        self._outbox: list[bytes] = []
         self._stream_number = 0
+
+    # What most that last for one request never need:
+
+    @cached_property
+    def registry(self) -> Registry[Any, Waiter]:
+        """Requests of ours that the client has not answered."""
+        return Registry()
+
+    @cached_property
+    def endings(self) -> Endings:
+        """What is to be told of its end."""
+        return Endings()
+
+    @cached_property
+    def _pumping(self) -> anyio.Lock:
+        return anyio.Lock()
+
+    def __enter__(self) -> None:
+        self.users += 1
+
+    def __exit__(self, *_: object) -> None:
+        self.users -= 1
+        self.touch()
 
     def touch(self) -> None:
         """Note that it is in use."""
@@ -120,6 +144,10 @@ class Session:
             await stored.end()
 
 
+def _nothing() -> None:
+    pass
+
+
 class Listener:
     """The stream that a client holds open for what belongs to no request; without a store, as long as it does."""
 
@@ -179,6 +207,7 @@ class Sessions:
         self._sweep()
         if len(self._sessions) >= self._max or session.session_id is None:
             return False
+        session.touch()
         self._sessions[session.session_id] = session
         return True
 
@@ -229,6 +258,8 @@ def subject_of(auth: Any) -> Any:
 class HandshakePeer:
     """The client of one request, or of one notification, of a session."""
 
+    __slots__ = ("_answer", "_exchange", "_session", "auth", "lifespan_context", "server", "work")
+
     shakes_hands = True
 
     def __init__(
@@ -252,7 +283,7 @@ class HandshakePeer:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return self._exchange.headers
+        return self._exchange.head.texts
 
     def notify(self, message: bytes) -> None:
         if self._answer is not None:

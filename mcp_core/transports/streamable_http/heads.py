@@ -1,0 +1,124 @@
+"""The header lines of a request, and what they say of it.
+
+Most clients send the same lines again and again, so that a head can be kept: nothing in
+it changes, and nothing in it depends on the body.
+Spec: basic/transports/streamable-http, "Standard Request Headers".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Final
+
+from mcp_core.revisions import is_modern
+from mcp_core.transports.streamable_http.media_types import accepted, is_json
+
+__all__ = ["METHOD", "NAME", "VERSION", "Head", "Header", "Heads"]
+
+Header = tuple[bytes, bytes]
+
+VERSION: Final = b"mcp-protocol-version"
+METHOD: Final = b"mcp-method"
+NAME: Final = b"mcp-name"
+
+_MOST_DIGITS: Final = 18
+_REVISION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+
+
+class Head:
+    """The header lines of one request, or of many that have the same.
+
+    ASGI has the names in lower case. `fields` has the values by name, the last where a name was `repeated`.
+    `version`, `method` and `name` are what the standard headers say as text; `None` as
+    well where they take a closer look: repeated, encoded, or not to be sent like that.
+    """
+
+    __slots__ = (
+        "_lines",
+        "_texts",
+        "accepts",
+        "fields",
+        "is_json",
+        "length",
+        "method",
+        "name",
+        "repeated",
+        "states_modern",
+        "version",
+    )
+
+    def __init__(self, lines: tuple[Header, ...]) -> None:
+        self._lines = lines
+        self._texts: Mapping[str, str] | None = None
+        self.fields: dict[bytes, bytes] = {}
+        self.repeated: set[bytes] = set()
+        for name, value in lines:
+            if name in self.fields:
+                self.repeated.add(name)
+            self.fields[name] = value
+        self.accepts = accepted(self.every(b"accept"))
+        announced = self.fields.get(b"content-length", b"")
+        self.length = int(announced[:_MOST_DIGITS]) if announced.isdigit() else None
+        """Bytes of the body, if a number is stated; of an absurd one its first digits, which are more than enough."""
+        self.is_json = is_json(self.fields.get(b"content-type"))
+        stated = self.text(VERSION)
+        self.states_modern = stated is not None and _REVISION.fullmatch(stated) is not None and is_modern(stated)
+        """Whether the version header names a revision of the stateless era, known or not."""
+        self.version, self.method, self.name = (self._plain(name) for name in (VERSION, METHOD, NAME))
+
+    def every(self, name: bytes) -> bytes | None:
+        """One header, all its lines as one list."""
+        if name not in self.repeated:
+            return self.fields.get(name)
+        return b", ".join(value for found, value in self._lines if found == name)
+
+    def text(self, name: bytes) -> str | None:
+        """One header as text."""
+        value = self.fields.get(name)
+        return None if value is None else value.decode("latin-1").strip(" \t")
+
+    def _plain(self, name: bytes) -> str | None:
+        text = None if name in self.repeated else self.text(name)
+        return text if text is not None and text.isascii() and text.isprintable() and text[:2] != "=?" else None
+
+    @property
+    def texts(self) -> Mapping[str, str]:
+        """All as text, for handlers; values of repeated names joined by commas."""
+        if self._texts is None:
+            found: dict[str, str] = {}
+            for raw_name, raw_value in self._lines:
+                name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
+                found[name] = f"{found[name]}, {value}" if name in found else value
+            self._texts = MappingProxyType(found)
+        return self._texts
+
+
+_MOST_KEPT: Final = 512
+_LONGEST_KEPT: Final = 4096
+"""Bytes of header lines: what is kept is bounded, whatever clients send."""
+
+_SECRET: Final = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
+
+
+class Heads:
+    """The heads that were let in, to be known again."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, tuple[Header, ...]], Head] = {}
+
+    def find(self, scheme: str, lines: Iterable[Header]) -> Head | None:
+        """The head kept of these lines."""
+        try:
+            return self._kept.get((scheme, tuple(lines)))
+        except TypeError:  # lines that are lists, which ASGI allows
+            return None
+
+    def keep(self, scheme: str, lines: tuple[Header, ...], head: Head) -> None:
+        """Keep a head, unless it is long or has something secret in it."""
+        if not _SECRET.isdisjoint(head.fields) or sum(len(n) + len(v) for n, v in lines) > _LONGEST_KEPT:
+            return
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        self._kept[scheme, lines] = head
