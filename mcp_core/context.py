@@ -18,7 +18,7 @@ from mcp_core import codec, envelope, projection
 from mcp_core import types as t
 from mcp_core.errors import InvalidResult, LocalProtocolError, MissingClientCapability
 from mcp_core.journal import Journal
-from mcp_core.messages import RequestId, encode_notification
+from mcp_core.messages import RequestId, encode_notification, raw_params
 from mcp_core.methods import METHODS
 from mcp_core.results import require_capability
 from mcp_core.revisions import V2025_11_25, is_modern
@@ -131,7 +131,7 @@ class RequestContext(Generic[L]):
         peer: Peer,
         request_id: RequestId | None,
         method: str,
-        raw: Raw,
+        raw: Raw | bytes,
         protocol_version: str,
         meta: dict[str, Any] | None,
     ) -> None:
@@ -153,11 +153,13 @@ class RequestContext(Generic[L]):
         """The params as a plain dict, as they arrived. Decoded at each call."""
         if self._override is not None:
             return self._override
-        return cast("dict[str, Any]", codec.decode_any(self._raw))
+        return cast("dict[str, Any]", codec.decode_any(self.raw_params))
 
     @property
     def raw_params(self) -> Raw:
         """The params as the bytes they arrived in (or as a middleware replaced them)."""
+        if isinstance(self._raw, bytes):  # of the whole message, out of which nobody has needed them yet
+            self._raw = raw_params(self._raw)
         return self._raw
 
     @property

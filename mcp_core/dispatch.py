@@ -22,7 +22,7 @@ from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
 from mcp_core.journal import Journal
-from mcp_core.messages import Notification, Request, encode_error, encode_response
+from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
 from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required
@@ -56,6 +56,7 @@ class Dispatcher:
     ) -> None:
         self._requests = dict(handlers.requests)
         self._notifications = dict(handlers.notifications)
+        self._whole: dict[str, codec.Decoder[Any]] = {}
         self._results = results
         self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)
         self._shakes_hands = not self._modern.issuperset(served)
@@ -95,6 +96,32 @@ class Dispatcher:
         except (MCPError, codec.Misfit, codec.Undecodable) as exc:
             return self._refusal(request, peer, exc)
         return Call(self, ctx, request, handler, params)
+
+    def open_as(self, method: str, body: bytes, peer: Peer) -> Call | None:
+        """Decode a whole message in one go, as a request of this method; `None` where it takes a closer look.
+
+        For transports that know the method before they read the message.
+        """
+        handler = self._requests.get(method)
+        if handler is None or self._middleware or not handler.carries_meta:
+            return None
+        decode = self._whole.get(method)
+        if decode is None:
+            decode = self._whole[method] = codec.decoder(WholeRequest[handler.params_type])  # type: ignore[name-defined]
+        try:
+            # Bytes that are left as they are, are not looked at for wrong UTF-8.
+            if not body.isascii() and not codec.is_utf8(body):
+                return None
+            request = decode(body)
+            meta = request.params._meta
+            revision = self._revision(method, meta, peer)
+        except (MCPError, codec.Misfit, codec.Undecodable):
+            return None
+        row = handler.row
+        if request.method != method or (row is not None and revision not in row.revisions):
+            return None
+        ctx: RequestContext[Any] = RequestContext(peer, request.id, method, body, revision, meta)
+        return Call(self, ctx, request, handler, request.params)
 
     def start(self, call: Call) -> bytes | Call:
         """Call the handler: the answer, or the call itself if there is something to await."""
@@ -300,7 +327,12 @@ class Call:
     __slots__ = ("_dispatcher", "awaitable", "code", "ctx", "handler", "params", "request")
 
     def __init__(
-        self, dispatcher: Dispatcher, ctx: RequestContext[Any], request: Request, handler: Handler | None, params: Any
+        self,
+        dispatcher: Dispatcher,
+        ctx: RequestContext[Any],
+        request: Request | WholeRequest[Any],
+        handler: Handler | None,
+        params: Any,
     ) -> None:
         self._dispatcher = dispatcher
         self.ctx = ctx
@@ -356,7 +388,7 @@ def _around(middleware: Middleware, call_next: CallNext) -> CallNext:
     return lambda ctx: middleware(ctx, call_next)
 
 
-def _encode_error(request: Request, error: MCPError) -> bytes:
+def _encode_error(request: Request | WholeRequest[Any], error: MCPError) -> bytes:
     try:
         return encode_error(request.id, error)
     except Exception as exc:

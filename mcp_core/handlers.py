@@ -38,6 +38,7 @@ class Handler(msgspec.Struct):
 
     method: str
     row: Method | None
+    params_type: Any
     decode: codec.Decoder[Any]
     call: HandlerFunction
     carries_meta: bool
@@ -83,7 +84,7 @@ class Handlers:
         carries_meta = isinstance(kind, type) and issubclass(kind, t.MetaObject)
         row = METHODS.get(method)
         carries_name = row is not None and row.name_field is not None and _has_on_the_wire(kind, row.name_field)
-        table[method] = Handler(method, row, codec.decoder(params_type), call, carries_meta, carries_name)
+        table[method] = Handler(method, row, params_type, codec.decoder(params_type), call, carries_meta, carries_name)
         self.version += 1
 
     @staticmethod

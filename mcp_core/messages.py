@@ -7,7 +7,7 @@ Spec: basic, "Messages"; JSON-RPC 2.0 sections 4 to 6.
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias, cast
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 from msgspec import UNSET, Raw, Struct, UnsetType
 
@@ -22,6 +22,7 @@ __all__ = [
     "Request",
     "RequestId",
     "Response",
+    "WholeRequest",
     "decode_batch",
     "decode_frame",
     "encode_error",
@@ -29,8 +30,10 @@ __all__ = [
     "encode_request",
     "encode_response",
     "is_batch",
+    "raw_params",
 ]
 
+P = TypeVar("P")
 RequestId: TypeAlias = int | str
 
 NO_PARAMS: Final = Raw(b"{}")
@@ -90,6 +93,15 @@ class _Envelope(Struct):
     error: Raw | UnsetType = UNSET
 
 
+class WholeRequest(Struct, Generic[P]):
+    """A request with its params decoded, by whoever knows what they must be."""
+
+    jsonrpc: Literal["2.0"]
+    id: RequestId
+    method: str
+    params: P
+
+
 class _ErrorObject(Struct):
     code: int
     message: str
@@ -124,6 +136,12 @@ def decode_frame(data: bytes) -> Frame:
             return Notification(method, params)
         return Request(request_id, method, params)
     return _answer(envelope)
+
+
+def raw_params(data: bytes) -> Raw:
+    """The params of a request that was decoded whole."""
+    frame = decode_frame(data)
+    return frame.params if isinstance(frame, Request) else NO_PARAMS
 
 
 def _positional(request_id: RequestId | None) -> Malformed:

@@ -55,6 +55,8 @@ Handled: TypeAlias = Answer[R] | Awaitable[Answer[R]]
 Asking: TypeAlias = Handled[R | t.InputRequiredResult]
 """The same, of a method that may ask for input first."""
 
+GotTool: TypeAlias = t.Tool | Awaitable[t.Tool | None] | None
+
 Q = TypeVar("Q")
 A = TypeVar("A")
 S = TypeVar("S")
@@ -108,6 +110,10 @@ class Server(Generic[L]):
     `protocol_versions` narrows the revisions served. `send_server_info=False` leaves the
     server's name out of 2026-07-28 results. `experimental` and `extensions` are declared
     as given.
+
+    `on_get_tool(ctx, name)` gives the tool that is about to be called over HTTP, or `None`:
+    it saves reading `on_list_tools` for the parameters that are mirrored in headers, where
+    that list is long or depends on more than the caller's token.
     """
 
     def __init__(  # noqa: PLR0913 - all but the name are keywords
@@ -126,6 +132,7 @@ class Server(Generic[L]):
         send_server_info: bool = True,
         experimental: dict[str, dict[str, Any]] | None = None,
         extensions: dict[str, dict[str, Any]] | None = None,
+        on_get_tool: Callable[[RequestContext[L], str], GotTool] | None = None,
         **on: Unpack[Hooks[L]],
     ) -> None:
         self.info = t.Implementation(
@@ -135,6 +142,7 @@ class Server(Generic[L]):
         self.experimental = experimental
         self.extensions = extensions
         self.protocol_versions = check_served(protocol_versions)
+        self.on_get_tool = on_get_tool
         self.middleware: list[Middleware] = []
         self.observers = Observers()
         self._lifespan: Lifespan | None = None

@@ -7,6 +7,7 @@ Spec: basic/transports/streamable-http, "Receiving Messages"; 2025-11-25/basic/t
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import Final
 
 import anyio
@@ -167,12 +168,14 @@ class Answer:
         self.closed = True
         await self._stored.let_go(self._exchange, b"retry: %d\n\n" % int(retry * 1000))
 
-    async def result(self, message: bytes, status: int = 200) -> None:
+    def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
         """Send the result, or the error, and end."""
         plain = not self._exchange.started and not self._waiting and self._stored is None
         if plain and (self._accepts.json or status != 200):
-            await self._exchange.reply(status, message, self._headers)
-            return
+            return self._exchange.reply(status, message, self._headers)
+        return self._last(message)
+
+    async def _last(self, message: bytes) -> None:
         await self.flush()
         await self.prime()
         self.closed = True

@@ -7,25 +7,19 @@ Spec: basic/transports/streamable-http; R-HTTP-01, R-HS-01 to R-HS-12.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from msgspec import Raw
 
-from mcp_core import codec
 from mcp_core.auth import AuthSettings, TokenVerifier
 from mcp_core.backend import current_backend, is_cancellation, open_backend
 from mcp_core.backend.interruptible import Interruptible
-from mcp_core.context import Peer
 from mcp_core.endings import Endings
-from mcp_core.errors import InternalError, InvalidRequest, ParseError
-from mcp_core.handlers import read_meta
+from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.revisions import is_modern
-from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.event_store import EventStore
@@ -33,8 +27,9 @@ from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, 
 from mcp_core.transports.streamable_http.guards import Guard, TransportSecuritySettings, shown
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
 from mcp_core.transports.streamable_http.heads import Head, Header
-from mcp_core.transports.streamable_http.modern import claims_modern, post_modern
-from mcp_core.transports.streamable_http.sessions import Session, Sessions, subject_of
+from mcp_core.transports.streamable_http.marks import Marks
+from mcp_core.transports.streamable_http.modern import claims_modern, malformed, post_modern
+from mcp_core.transports.streamable_http.sessions import Session, Sessions
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
@@ -91,8 +86,7 @@ class StreamableHTTP:
             self._bearer = BearerGuard(options.auth, options.token_verifier)
         self._serves_handshakes = any(not is_modern(revision) for revision in server.protocol_versions)
         self._path = options.streamable_http_path.rstrip("/")
-        self._marked: dict[Any, dict[str, Mapping[tuple[str, ...], str]]] = {}
-        self._changes = 0
+        self.marks = Marks(server)
         self._ready = False
         self._lifespan: Any = None
 
@@ -172,30 +166,19 @@ class StreamableHTTP:
         if self.options.json_response and not accepts.json and not head.states_modern:
             raise Refused(406, InvalidRequest("this server answers in JSON; Accept must let in application/json"))
         body = await exchange.body(self.options.max_request_body_size)
+        if head.states_modern or not self._serves_handshakes:
+            await post_modern(self, exchange, body, auth)
+            return
         frame = decode_frame(body)
         if isinstance(frame, Malformed):
-            await self._malformed(exchange, body, frame, auth)
-        elif isinstance(frame, (Request, Notification)) and (
-            head.states_modern or not self._serves_handshakes or claims_modern(body, frame.params)
-        ):
-            await post_modern(self, exchange, frame, auth)
-        elif not self._serves_handshakes or head.states_modern:
-            raise Refused(400, InvalidRequest("a response answers nothing here"))
+            if is_batch(body) and (self.options.stateless_http or b"mcp-session-id" in head.fields):
+                await post_batch(self, exchange, body, auth)
+                return
+            raise malformed(frame, body)
+        if isinstance(frame, (Request, Notification)) and claims_modern(body, frame.params):
+            await post_modern(self, exchange, body, auth)
         else:
             await post_handshake(self, exchange, frame, auth)
-
-    async def _malformed(self, exchange: Exchange, body: bytes, frame: Malformed, auth: Any) -> None:
-        if not body.strip():
-            raise Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
-        keeps_sessions = not self.options.stateless_http
-        if (
-            is_batch(body)
-            and self._serves_handshakes
-            and not (keeps_sessions and b"mcp-session-id" not in exchange.head.fields)
-        ):
-            await post_batch(self, exchange, body, auth)
-            return
-        raise Refused(400, frame.error, request_id=frame.id)
 
     def method_not_allowed(self, exchange: Exchange) -> Refused:
         """405, for a method that is not served, or a stream that there is none of."""
@@ -229,66 +212,6 @@ class StreamableHTTP:
         """Tell the client of a session of changes; the returned call ends that."""
         return self.server.follow(session)
 
-    # --- parameters in headers -----------------------------------------------------------------------
-
-    def has_marks(self, auth: Any) -> bool:
-        """Whether the tools a caller sees may have such parameters: yes, until their list was read."""
-        marked = self._marked.get(None if auth is None else subject_of(auth))
-        return marked is None or bool(marked)
-
-    async def marked_parameters(self, request: Request, peer: Peer) -> Mapping[tuple[str, ...], str]:
-        """The parameters of the called tool that are mirrored in headers (P-33)."""
-        caller = subject_of(peer.auth)
-        marked = self._marked.get(caller)
-        if marked is None:
-            changes = self._changes
-            marked = await self._read_marks(request, peer)
-            if marked is None:
-                return _NONE
-            if changes != self._changes:  # what was read may be old already
-                return marked.get(_called(request), _NONE)
-            if len(self._marked) >= _MOST_CALLERS:
-                self._marked.clear()
-            self._marked[caller] = marked
-        return marked.get(_called(request), _NONE) if marked else _NONE
-
-    async def _read_marks(self, request: Request, peer: Peer) -> dict[str, Mapping[tuple[str, ...], str]] | None:
-        """Read the list of tools once, as the calling client would see it; `None` if there is none to read."""
-        marked: dict[str, Mapping[tuple[str, ...], str]] = {}
-        cursor: str | None = None
-        for _ in range(1000):
-            page = await self._tools_page(request, peer, cursor)
-            if page is None:
-                return None
-            for tool in page.get("tools", []):
-                try:
-                    found = parameter_headers(tool.get("inputSchema", {}))
-                except InvalidMark as exc:
-                    _journal.warning("tool %s: %s; clients over HTTP will leave it out", tool.get("name"), exc)
-                    continue
-                if found:
-                    marked[tool["name"]] = found
-            cursor = page.get("nextCursor")
-            if cursor is None:
-                break
-        return marked
-
-    async def _tools_page(self, request: Request, peer: Peer, cursor: str | None) -> dict[str, Any] | None:
-        if not self.server.serves("tools/list"):
-            return {}
-        params: dict[str, Any] = {"_meta": read_meta(request.params)}
-        if cursor is not None:
-            params["cursor"] = cursor
-        begun = self.server.dispatcher.begin(Request(0, "tools/list", Raw(codec.encode(params))), peer)
-        page: Any = codec.decode_any(begun if isinstance(begun, bytes) else await begun)
-        result = page.get("result")
-        return result if codec.is_object(result) else None
-
-    def _forget_marks(self, event: Event) -> None:
-        if isinstance(event, ToolsListChanged):
-            self._changes += 1
-            self._marked.clear()
-
     # --- life --------------------------------------------------------------------------------------
 
     @property
@@ -300,7 +223,7 @@ class StreamableHTTP:
         """What the server's lifespan yielded; it is entered by the first request if nobody did."""
         if not self._ready:
             self._ready = True
-            self.server.on_change(self._forget_marks)
+            self.server.on_change(self.marks.forget)
             self.server.attach(current_backend())
         return await self.server.state()
 
@@ -311,7 +234,7 @@ class StreamableHTTP:
         try:
             async with open_backend() as backend, self.server.running():
                 self._ready = True
-                self.server.on_change(self._forget_marks)
+                self.server.on_change(self.marks.forget)
                 detach = self.server.attach(backend)
                 await send({"type": "lifespan.startup.complete"})
                 part = "shutdown"
@@ -370,21 +293,3 @@ _PREFLIGHT: Final[list[Header]] = [
     (b"access-control-allow-headers", b"*"),
 ]
 _ANY_ORIGIN: Final[Header] = (b"access-control-allow-origin", b"*")
-_MOST_CALLERS: Final = 256
-"""Callers whose marks are kept at a time: a list of tools may differ from one to another."""
-
-_NONE: Final[Mapping[tuple[str, ...], str]] = {}
-
-
-class _Called(msgspec.Struct):
-    name: str = ""
-
-
-_called_decoder: codec.Decoder[_Called] = codec.decoder(_Called)
-
-
-def _called(request: Request) -> str:
-    try:
-        return _called_decoder(request.params).name
-    except (codec.Misfit, codec.Undecodable):
-        return ""

@@ -8,6 +8,7 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; R-HTTPL-01 to R-HTTPL-13.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core import codec
@@ -55,14 +56,23 @@ async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
         await _initialize(app, exchange, frame, auth)
         return
     session = _session(app, exchange, auth, request_id=request_id)
+    state = app.entered
+    if state is None:
+        state = await app.state()
     with session:
+        options = app.options
         if not isinstance(frame, Request):
-            await _one_way(app, exchange, session, frame, auth)
+            await _one_way(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
             await exchange.reply(202)
-        elif app.options.event_store is not None and session.session_id is not None:
-            await _request_kept(app, exchange, session, frame, app.options.event_store, auth)
+        elif options.event_store is None or session.session_id is None:
+            answer = Answer(exchange, json_only=options.json_response)
+            peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
+            begun = _begun(peer, frame)
+            await _send(answer, begun if isinstance(begun, bytes) else await _waited(app, peer, begun))
         else:
-            await _request(app, exchange, session, frame, Answer(exchange, json_only=app.options.json_response), auth)
+            stored = Stored(options.event_store, session.next_stream_id(), primes=_primes(session))
+            answer = Answer(exchange, json_only=options.json_response, stored=stored)
+            await _request_kept(app, HandshakePeer(app.server, session, exchange, answer, state, auth), frame, stored)
 
 
 async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
@@ -80,15 +90,17 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth:
     with session:
         answers: list[bytes] = []
         answer = Answer(exchange, json_only=app.options.json_response)
+        state = await app.state()
         for frame in frames:
             if isinstance(frame, Malformed):
                 answers.append(encode_error(frame.id, frame.error))
             elif not isinstance(frame, Request):
-                await _one_way(app, exchange, session, frame, auth)
+                await _one_way(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
             elif frame.method == "initialize":
                 answers.append(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
             else:
-                message = await _answered(app, exchange, session, frame, answer, auth)
+                peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
+                message = await _answered(app, peer, frame)
                 answers += [] if message is None else [message]
         if answers:
             await answer.result(b"[%b]" % b",".join(answers))
@@ -148,9 +160,7 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
             request_id=request_id,
         )
     if app.options.stateless_http:
-        session = Session(None)
-        session.handshake = Handshake(stated or V2025_03_26, _NO_CAPABILITIES, _NOBODY)
-        return session
+        return Session(None, Handshake(stated or V2025_03_26, _NO_CAPABILITIES, _NOBODY))
     session_id = exchange.head.text(SESSION_ID)
     if session_id is None:
         raise Refused(
@@ -175,7 +185,8 @@ async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, a
     if session.session_id is not None:
         headers = ((b"mcp-session-id", session.session_id.encode()),)
     answer = Answer(exchange, headers=headers, json_only=app.options.json_response)
-    message = await _answered(app, exchange, session, frame, answer, auth)
+    peer = HandshakePeer(app.server, session, exchange, answer, await app.state(), auth)
+    message = await _answered(app, peer, frame)
     if session.handshake is None or session.session_id is None:
         # Refused, or nothing is kept: there is no id to give out.
         plain = Answer(exchange, json_only=app.options.json_response)
@@ -195,29 +206,20 @@ _RETRY: Final[Header] = (b"retry-after", b"10")
 # --- messages -----------------------------------------------------------------------------------------
 
 
-async def _request_kept(
-    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, store: EventStore, auth: Any
-) -> None:
+async def _request_kept(app: StreamableHTTP, peer: HandshakePeer, frame: Request, stored: Stored) -> None:
     """Answer on a stream that can be taken up again."""
-    stored = Stored(store, session.next_stream_id(), primes=_primes(session))
-    session.streams[stored.stream_id] = stored
-    answer = Answer(exchange, json_only=app.options.json_response, stored=stored)
+    answer: Any = peer.answer
+    peer.session.streams[stored.stream_id] = stored
     try:
         if stored.primes and answer.can_stream:
             await answer.prime()
-        await _request(app, exchange, session, frame, answer, auth)
+        await _send(answer, await _answered(app, peer, frame))
     finally:
-        session.streams.pop(stored.stream_id, None)
+        peer.session.streams.pop(stored.stream_id, None)
 
 
-async def _request(
-    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, answer: Answer, auth: Any
-) -> None:
-    message = await _answered(app, exchange, session, frame, answer, auth)
-    if message is None:
-        await answer.nothing()
-    else:
-        await answer.result(message)
+def _send(answer: Answer, message: bytes | None) -> Awaitable[None]:
+    return answer.nothing() if message is None else answer.result(message)
 
 
 def _primes(session: Session) -> bool:
@@ -225,38 +227,34 @@ def _primes(session: Session) -> bool:
     return session.handshake is not None and session.handshake.revision >= V2025_11_25
 
 
-async def _answered(
-    app: StreamableHTTP, exchange: Exchange, session: Session, frame: Request, answer: Answer, auth: Any
-) -> bytes | None:
+async def _answered(app: StreamableHTTP, peer: HandshakePeer, frame: Request) -> bytes | None:
     """The answer to a request; `None` if it was cancelled."""
-    state = app.entered
-    if state is None:
-        state = await app.state()
-    peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
-    begun = app.server.dispatcher.begin(frame, peer)
-    if isinstance(begun, bytes):
-        return begun
-    if steps_by_hand() and (message := begun.step()) is not None:
-        return message
-    return await _waited(app, exchange, session, answer, peer, begun)
+    begun = _begun(peer, frame)
+    return begun if isinstance(begun, bytes) else await _waited(app, peer, begun)
 
 
-async def _waited(
-    app: StreamableHTTP, exchange: Exchange, session: Session, answer: Answer, peer: HandshakePeer, call: Call
-) -> bytes | None:
+def _begun(peer: HandshakePeer, frame: Request) -> bytes | Call:
+    """The answer, or the call if its handler waits."""
+    begun = peer.server.dispatcher.begin(frame, peer)
+    if isinstance(begun, Call) and steps_by_hand():
+        return begun.step() or begun
+    return begun  # type: ignore[no-any-return]
+
+
+async def _waited(app: StreamableHTTP, peer: HandshakePeer, call: Call) -> bytes | None:
     """The answer to a request whose handler waits, unless its client cancels it first."""
     work = peer.work = interruptible(call)
-    request_id = call.request.id
+    request_id, session, answer = call.request.id, peer.session, peer.answer
     works = session.running.setdefault(request_id, [])
     works.append(work)
     try:
 
         async def watch() -> None:
-            await exchange.gone()
+            await peer.exchange.gone()
             work.interrupt()
 
         beside_it: list[Any] = [watch] if app.options.cancel_on_disconnect else []
-        if answer.can_stream:
+        if answer is not None and answer.can_stream:
             beside_it.append(lambda: app.keep_alive(answer))
         async with beside(*beside_it):
             message = await work.finish()
@@ -268,8 +266,9 @@ async def _waited(
             session.running.pop(request_id, None)
 
 
-async def _one_way(app: StreamableHTTP, exchange: Exchange, session: Session, frame: Frame, auth: Any) -> None:
+async def _one_way(peer: HandshakePeer, frame: Frame) -> None:
     """A notification, or the answer to a request of ours."""
+    session = peer.session
     if isinstance(frame, Response | ErrorResponse):
         waiter = session.registry.resolve(frame.id)
         if waiter is None:
@@ -284,8 +283,7 @@ async def _one_way(app: StreamableHTTP, exchange: Exchange, session: Session, fr
                 session.cancel(_cancelled(frame.params).request_id)  # type: ignore[arg-type]
             except (codec.Misfit, codec.Undecodable):
                 return  # R-CANC-03: malformed ones are ignored
-        peer = HandshakePeer(app.server, session, exchange, None, await app.state(), auth)
-        work = app.server.dispatcher.notify(frame, peer)
+        work = peer.server.dispatcher.notify(frame, peer)
         if work is not None:
             await work
 

@@ -23,7 +23,7 @@ from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
 from mcp_core.transports.streamable_http.heads import METHOD, NAME, VERSION, Head
 
-__all__ = ["check_parameters", "check_routing"]
+__all__ = ["PARAMETER", "check_parameters", "check_routing"]
 
 PARAMETER: Final = b"mcp-param-"
 
@@ -73,14 +73,14 @@ def _check_name(value: bytes | None, request: Request, member: str) -> None:
         raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {named!r}")
 
 
-def check_parameters(head: Head, request: Request, marked: Mapping[tuple[str, ...], str]) -> None:
+def check_parameters(head: Head, params: Raw, marked: Mapping[tuple[str, ...], str]) -> None:
     """
     Raises:
         HeaderMismatch: The header of a marked parameter is missing, malformed, or says
             something else than the arguments.
     """
     try:
-        arguments: Any = codec.decode_any(_named(request.params).arguments)
+        arguments: Any = codec.decode_any(_named(params).arguments)
     except (codec.Misfit, codec.Undecodable):
         return
     for path, name in marked.items():

@@ -7,13 +7,14 @@ Spec: basic/transports/streamable-http; R-HTTP-08 to R-HTTP-27, R-HS-13 to R-HS-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
 
 from mcp_core import codec, envelope
 from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
+from mcp_core.context import RequestContext
 from mcp_core.dispatch import Call, Refusal
 from mcp_core.errors import (
     HeaderMismatch,
@@ -23,14 +24,16 @@ from mcp_core.errors import (
     LocalProtocolError,
     MethodNotFound,
     MissingClientCapability,
+    ParseError,
     UnsupportedProtocolVersion,
 )
 from mcp_core.handlers import read_meta
-from mcp_core.messages import Notification, Request, RequestId
+from mcp_core.messages import Frame, Malformed, Notification, Request, RequestId, decode_frame
 from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.heads import Head
-from mcp_core.transports.streamable_http.mirrored import check_parameters, check_routing
+from mcp_core.transports.streamable_http.marks import Marked
+from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_parameters, check_routing
 
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
@@ -99,13 +102,12 @@ class ModernPeer:
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
         return self._app.endings.add(call)
 
-    async def result(self, message: bytes, code: int | None) -> None:
+    def result(self, message: bytes, code: int | None) -> Awaitable[None]:
         """Send the answer, whose error has this code if it is one."""
         status = 200 if code is None else _STATUS.get(code, 200)
         if self._answer is None and (self._exchange.head.accepts.json or status != 200):
-            await self._exchange.reply(status, message)
-        else:
-            await self.answer.result(message, status)
+            return self._exchange.reply(status, message)
+        return self.answer.result(message, status)
 
 
 class UnheardPeer(ModernPeer):
@@ -131,7 +133,14 @@ def claims_modern(body: bytes, params: Raw) -> bool:
 _CLAIM: Final = envelope.PROTOCOL_VERSION.encode()
 
 
-async def post_modern(app: StreamableHTTP, exchange: Exchange, frame: Request | Notification, auth: Any) -> None:
+def malformed(frame: Malformed, body: bytes) -> Refused:
+    """The refusal of a body that is no message."""
+    if not body.strip():
+        return Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
+    return Refused(400, frame.error, request_id=frame.id)
+
+
+async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
     """Answer one message.
 
     Raises:
@@ -140,21 +149,22 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, frame: Request | 
     state = app.entered
     if state is None:
         state = await app.state()
-    if isinstance(frame, Notification):
-        await _notified(app, exchange, frame, state, auth)
-        return
+    head, dispatcher = exchange.head, app.server.dispatcher
     peer = ModernPeer(app, exchange, state, auth)
-    dispatcher = app.server.dispatcher
-    call = dispatcher.open(frame, peer)
-    if isinstance(call, Refusal) or not _is_routed(exchange.head, call):
-        _check(app, exchange, frame)
-    if isinstance(call, Refusal):
-        await peer.result(call.answer, call.code)
-        return
-    if frame.method == "tools/call" and app.has_marks(auth):
-        marked = await app.marked_parameters(frame, UnheardPeer(app, exchange, state, auth))
-        if marked:
-            _check_marked(exchange, frame, marked)
+    # The header says what the body has to be, so that it is decoded once, as that.
+    call = None if head.method is None else dispatcher.open_as(head.method, body, peer)
+    if call is None or not _is_routed(head, call):
+        frame = decode_frame(body)
+        if isinstance(frame, Notification):
+            await _notified(app, exchange, frame, state, auth)
+            return
+        opened = dispatcher.open(_checked(app, exchange, frame, body), peer)
+        if isinstance(opened, Refusal):
+            await peer.result(opened.answer, opened.code)
+            return
+        call = opened
+    if call.request.method == "tools/call" and app.marks.may_exist(auth):
+        _check_marked(head, call.ctx, await app.marks.of(call.ctx, UnheardPeer(app, exchange, state, auth)))
     answer = dispatcher.start(call)
     if isinstance(answer, Call):
         first = call.step() if steps_by_hand() else None
@@ -162,7 +172,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, frame: Request | 
         if last is None and peer.gone:
             return
         if last is None:
-            raise Refused(503, InternalError("the server is shutting down"), request_id=frame.id)
+            raise Refused(503, InternalError("the server is shutting down"), request_id=call.request.id)
         answer = last
     await peer.result(answer, call.code)
 
@@ -170,7 +180,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, frame: Request | 
 def _is_routed(head: Head, call: Call) -> bool:
     """Whether the headers repeat plainly what the body says. Those that do not need a closer look."""
     handler = call.handler
-    if head.version != call.ctx.protocol_version or head.method != call.request.method:
+    if head.version != call.ctx.protocol_version:
         return False
     if handler is None or handler.row is None or handler.row.name_field is None:
         return head.method not in _SPECIAL
@@ -204,12 +214,19 @@ async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, ca
     return None if work.interrupted else message
 
 
-def _check(app: StreamableHTTP, exchange: Exchange, request: Request) -> None:
-    """
+def _checked(app: StreamableHTTP, exchange: Exchange, frame: Frame, body: bytes) -> Request:
+    """The request, if it may run.
+
     Raises:
-        Refused: The request is of the other era, `_meta` is missing or incomplete, headers
-            do not fit it, or it asks for a stream and accepts none.
+        Refused: The body is no message or an answer, the request is of the other era, `_meta`
+            is missing or incomplete, headers do not fit it, or it asks for a stream and
+            accepts none.
     """
+    if isinstance(frame, Malformed):
+        raise malformed(frame, body)
+    if not isinstance(frame, Request):
+        raise Refused(400, InvalidRequest("a response answers nothing here"))
+    request = frame
     try:
         meta = read_meta(request.params)
     except (codec.Misfit, codec.Undecodable) as exc:
@@ -233,13 +250,22 @@ def _check(app: StreamableHTTP, exchange: Exchange, request: Request) -> None:
         raise Refused(406, needed, request_id=request.id)
     if request.method == "initialize":  # a method of the other era, whoever sends it
         raise Refused(404, MethodNotFound("Method not found", request.method), request_id=request.id)
+    return request
 
 
-def _check_marked(exchange: Exchange, request: Request, marked: Mapping[tuple[str, ...], str]) -> None:
+def _check_marked(head: Head, ctx: RequestContext[Any], marked: Marked | None) -> None:
+    if marked is None:
+        # Whoever reads these headers on the way takes them for checked.
+        if any(name.startswith(PARAMETER) for name in head.fields):
+            unknown = InternalError("Mcp-Param headers cannot be checked: the list of tools could not be read")
+            raise Refused(500, unknown, request_id=ctx.request_id)
+        return
+    if not marked:
+        return
     try:
-        check_parameters(exchange.head, request, marked)
+        check_parameters(head, ctx.raw_params, marked)
     except HeaderMismatch as exc:
-        raise Refused(400, exc, request_id=request.id) from None
+        raise Refused(400, exc, request_id=ctx.request_id) from None
 
 
 async def _notified(app: StreamableHTTP, exchange: Exchange, frame: Notification, state: Any, auth: Any) -> None:

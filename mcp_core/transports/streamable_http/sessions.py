@@ -39,21 +39,32 @@ class Session:
     Entered as a context manager it is in use, and not idle.
     """
 
-    def __init__(self, session_id: str | None) -> None:
-        self.session_id = session_id
-        self.handshake: Handshake | None = None
-        self.auth_subject: Any = None
-        self.running: dict[RequestId, list[Interruptible]] = {}
-        self.streams: dict[str, Stored] = {}
-        self.listener: Listener | None = None
-        self.own: Stored | None = None
-        self.forget: Callable[[], None] = _nothing
-        self.last_used = 0.0
-        self.users = 0
-        self._outbox: list[bytes] = []
-        self._stream_number = 0
+    # What a session that lasts for one request never touches costs it nothing.
+    auth_subject: Any = None
+    listener: Listener | None = None
+    own: Stored | None = None
+    forget: Callable[[], None] = staticmethod(lambda: None)
+    last_used = 0.0
+    users = 0
+    _stream_number = 0
 
-    # What most that last for one request never need:
+    def __init__(self, session_id: str | None, handshake: Handshake | None = None) -> None:
+        self.session_id = session_id
+        self.handshake = handshake
+
+    @cached_property
+    def running(self) -> dict[RequestId, list[Interruptible]]:
+        """The calls that wait, by request."""
+        return {}
+
+    @cached_property
+    def streams(self) -> dict[str, Stored]:
+        """The streams that can be taken up again, by id."""
+        return {}
+
+    @cached_property
+    def _outbox(self) -> list[bytes]:
+        return []
 
     @cached_property
     def registry(self) -> Registry[Any, Waiter]:
@@ -74,7 +85,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         self.users -= 1
-        self.touch()
+        self.last_used = time.monotonic()
 
     def touch(self) -> None:
         """Note that it is in use."""
@@ -142,10 +153,6 @@ class Session:
         await self._pump()
         for stored in list(self.streams.values()):
             await stored.end()
-
-
-def _nothing() -> None:
-    pass
 
 
 class Listener:
@@ -258,7 +265,7 @@ def subject_of(auth: Any) -> Any:
 class HandshakePeer:
     """The client of one request, or of one notification, of a session."""
 
-    __slots__ = ("_answer", "_exchange", "_session", "auth", "lifespan_context", "server", "work")
+    __slots__ = ("answer", "auth", "exchange", "lifespan_context", "server", "session", "work")
 
     shakes_hands = True
 
@@ -269,36 +276,36 @@ class HandshakePeer:
         self.lifespan_context = state
         self.auth = auth
         self.work: Interruptible | None = None
-        self._session = session
-        self._exchange = exchange
-        self._answer = answer
+        self.session = session
+        self.exchange = exchange
+        self.answer = answer
 
     @property
     def handshake(self) -> Handshake | None:
-        return self._session.handshake
+        return self.session.handshake
 
     @handshake.setter
     def handshake(self, handshake: Handshake) -> None:
-        self._session.handshake = handshake
+        self.session.handshake = handshake
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return self._exchange.head.texts
+        return self.exchange.head.texts
 
     def notify(self, message: bytes) -> None:
-        if self._answer is not None:
-            self._answer.put(message)
+        if self.answer is not None:
+            self.answer.put(message)
 
     async def flow(self) -> None:
-        if self._answer is not None:
-            await self._answer.flush()
+        if self.answer is not None:
+            await self.answer.flush()
 
     async def close_stream(self, retry: float) -> None:
-        if self._answer is not None:
-            await self._answer.close_early(retry)
+        if self.answer is not None:
+            await self.answer.close_early(retry)
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
-        answer, session = self._answer, self._session
+        answer, session = self.answer, self.session
         if answer is None or not answer.can_stream or session.session_id is None:
             raise LocalProtocolError(
                 f"{method} cannot be sent: it takes a session and a client that accepts text/event-stream"
@@ -321,4 +328,4 @@ class HandshakePeer:
         return self.work is not None and self.work.interrupted
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        return self._session.endings.add(call)
+        return self.session.endings.add(call)
