@@ -193,30 +193,23 @@ def _touched(value: Any, revision: str) -> bool:
     """Whether anything in the value is unknown to the revision."""
     if isinstance(value, Struct):
         plan = _plan(type(value), revision)
-        if not plan.lossy:
-            return False
         if plan.ruled and _breaks_rule(value, revision):
             return True
         for name, default in plan.dropped.items():
             if getattr(value, name) is not default:
                 return True
-        below: Any = [getattr(value, name) for name in plan.nested]
-    elif codec.is_array(value):
-        below = value
-    elif codec.is_object(value):
-        below = value.values()
-    else:
-        return False
-    for each in below:  # noqa: SIM110 (any() makes a generator for each value)
-        if _touched(each, revision):
-            return True
+        return bool(plan.nested) and any(_touched(getattr(value, name), revision) for name in plan.nested)
+    if codec.is_array(value):
+        return any(_touched(item, revision) for item in value)
+    if codec.is_object(value):
+        return any(_touched(item, revision) for item in value.values())
     return False
 
 
 def _breaks_rule(value: Struct, revision: str) -> bool:
     if isinstance(value, t.CallToolResult):
         structured = value.structured_content
-        return structured is not None and not _is_object(structured)
+        return structured is not None and type(structured) is not dict and not _is_object(structured)
     if isinstance(value, t.Tool):
         schema = value.output_schema
         return schema is not None and schema.get("type") != "object"

@@ -102,19 +102,18 @@ class Stored:
 class Answer:
     """What a client gets for one request."""
 
-    __slots__ = ("_accepts", "_exchange", "_headers", "_lock", "_stored", "_streams", "_waiting", "closed")
+    __slots__ = ("_accepts", "_exchange", "_lock", "_stored", "_streams", "_waiting", "closed", "headers")
 
     def __init__(
         self,
         exchange: Exchange,
         *,
-        headers: tuple[Header, ...] = (),
         json_only: bool = False,
         stored: Stored | None = None,
     ) -> None:
         self._exchange = exchange
         self._accepts = exchange.head.accepts
-        self._headers = headers
+        self.headers: tuple[Header, ...] = ()
         self._streams = self._accepts.stream and not json_only
         self._stored = stored if self._streams else None
         self._waiting: list[bytes] = []
@@ -150,7 +149,7 @@ class Answer:
         """Open the stream, if it is not open, with an event to come back to where that is possible."""
         if self._exchange.started:
             return
-        await self._exchange.open_stream(self._headers)
+        await self._exchange.open_stream(self.headers)
         if self._stored is not None:
             await self._stored.open(self._exchange)
 
@@ -172,7 +171,7 @@ class Answer:
         """Send the result, or the error, and end."""
         plain = not self._exchange.started and not self._waiting and self._stored is None
         if plain and (self._accepts.json or status != 200):
-            return self._exchange.reply(status, message, self._headers)
+            return self._exchange.reply(status, message, self.headers)
         return self._last(message)
 
     async def _last(self, message: bytes) -> None:
@@ -187,7 +186,7 @@ class Answer:
     async def nothing(self) -> None:
         """End without a result: the request was cancelled."""
         if not self._exchange.started:
-            await self._exchange.reply(202, b"", self._headers)
+            await self._exchange.reply(202, b"", self.headers)
         self.closed = True
         if self._stored is not None:
             await self._stored.end()

@@ -28,8 +28,9 @@ from mcp_core.transports.streamable_http.guards import Guard, TransportSecurityS
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
 from mcp_core.transports.streamable_http.heads import Head, Header
 from mcp_core.transports.streamable_http.marks import Marks
-from mcp_core.transports.streamable_http.modern import claims_modern, malformed, post_modern
+from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
 from mcp_core.transports.streamable_http.sessions import Session, Sessions
+from mcp_core.transports.streamable_http.stateless import post_stateless
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
@@ -175,10 +176,15 @@ class StreamableHTTP:
                 await post_batch(self, exchange, body, auth)
                 return
             raise malformed(frame, body)
-        if isinstance(frame, (Request, Notification)) and claims_modern(body, frame.params):
+        # Members may be spelt with escapes.
+        if (
+            (CLAIM in body or b"\\u" in body)
+            and isinstance(frame, (Request, Notification))
+            and claims_modern(frame.params)
+        ):
             await post_modern(self, exchange, body, auth)
         else:
-            await post_handshake(self, exchange, frame, auth)
+            await (post_stateless if self.options.stateless_http else post_handshake)(self, exchange, frame, auth)
 
     def method_not_allowed(self, exchange: Exchange) -> Refused:
         """405, for a method that is not served, or a stream that there is none of."""

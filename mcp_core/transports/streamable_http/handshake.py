@@ -1,38 +1,37 @@
-"""POST, GET and DELETE in the handshake-era revisions.
+"""POST, GET and DELETE in the handshake-era revisions, in sessions.
 
 One POST brings one message (2025-03-26: or an array); answers go on the stream of the
 POST they belong to, everything else on the stream of a GET. A client that goes away
-cancels nothing (P-31). Knows sessions and the dispatcher.
+cancels nothing (P-31). Knows sessions and their streams.
 Spec: 2025-11-25/basic/transports, "Streamable HTTP"; R-HTTPL-01 to R-HTTPL-13.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
-from mcp_core.dispatch import Call
+from mcp_core.backend.interruptible import beside
 from mcp_core.errors import InvalidRequest
 from mcp_core.messages import (
-    ErrorResponse,
     Frame,
     Malformed,
-    Notification,
     Request,
-    Response,
     decode_batch,
     encode_error,
 )
-from mcp_core.revisions import HANDSHAKE_REVISIONS, V2025_03_26, V2025_11_25
-from mcp_core.session import Handshake
+from mcp_core.revisions import V2025_03_26, V2025_11_25
 from mcp_core.transports.streamable_http.answers import Answer, Stored
 from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
-from mcp_core.transports.streamable_http.heads import VERSION, Header
+from mcp_core.transports.streamable_http.handshake_calls import answered, notified, stated_revision
+from mcp_core.transports.streamable_http.heads import Header
+from mcp_core.transports.streamable_http.peers import LonePeer
 from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session, subject_of
+from mcp_core.transports.streamable_http.stateless import assumed_handshake
 
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
@@ -51,61 +50,75 @@ async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
     Raises:
         Refused: There is no such session, or no room for one, or the version is wrong.
     """
-    request_id = frame.id if isinstance(frame, Request) else None
     if isinstance(frame, Request) and frame.method == "initialize":
         await _initialize(app, exchange, frame, auth)
         return
-    session = _session(app, exchange, auth, request_id=request_id)
-    state = app.entered
-    if state is None:
-        state = await app.state()
+    session = _session(app, exchange, auth, request_id=frame.id if isinstance(frame, Request) else None)
+    state = await app.state()
     with session:
-        options = app.options
         if not isinstance(frame, Request):
-            await _one_way(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
+            await notified(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
             await exchange.reply(202)
-        elif options.event_store is None or session.session_id is None:
-            answer = Answer(exchange, json_only=options.json_response)
-            peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
-            begun = _begun(peer, frame)
-            await _send(answer, begun if isinstance(begun, bytes) else await _waited(app, peer, begun))
+            return
+        store, stored = app.options.event_store, None
+        if store is not None:
+            stored = Stored(store, session.next_stream_id(), primes=_primes(session))
+        answer = Answer(exchange, json_only=app.options.json_response, stored=stored)
+        peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
+        if stored is None:
+            await _send(answer, await answered(app, peer, frame))
         else:
-            stored = Stored(options.event_store, session.next_stream_id(), primes=_primes(session))
-            answer = Answer(exchange, json_only=options.json_response, stored=stored)
-            await _request_kept(app, HandshakePeer(app.server, session, exchange, answer, state, auth), frame, stored)
+            await _send_kept(app, peer, frame, stored, answer)
+
+
+async def _send_kept(app: StreamableHTTP, peer: HandshakePeer, frame: Request, stored: Stored, answer: Answer) -> None:
+    """Answer on a stream that can be taken up again."""
+    peer.session.streams[stored.stream_id] = stored
+    try:
+        if stored.primes and answer.can_stream:
+            await answer.prime()
+        await _send(answer, await answered(app, peer, frame))
+    finally:
+        peer.session.streams.pop(stored.stream_id, None)
+
+
+def _send(answer: Answer, message: bytes | None) -> Awaitable[None]:
+    return answer.nothing() if message is None else answer.result(message)
 
 
 async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
-    """Answer an array, which only 2025-03-26 knows (P-29).
+    """Answer an array, which only 2025-03-26 knows (P-29), in a session or without.
 
     Raises:
-        Refused: The session has agreed on another revision, or the array is empty.
+        Refused: The client has agreed on another revision, or the array is empty.
     """
-    session = _session(app, exchange, auth, request_id=None)
-    if session.handshake is None or session.handshake.revision != V2025_03_26:
+    session = None if app.options.stateless_http else _session(app, exchange, auth, request_id=None)
+    handshake = assumed_handshake(app, exchange, None) if session is None else session.handshake
+    if handshake is None or handshake.revision != V2025_03_26:
         raise Refused(400, InvalidRequest("the body must be a single JSON-RPC message; 2025-03-26 alone knows arrays"))
     frames = decode_batch(body)
     if isinstance(frames, Malformed):
         raise Refused(400, frames.error, request_id=frames.id)
-    with session:
+    answer = Answer(exchange, json_only=app.options.json_response)
+    state = await app.state()
+    with nullcontext() if session is None else session:
         answers: list[bytes] = []
-        answer = Answer(exchange, json_only=app.options.json_response)
-        state = await app.state()
         for frame in frames:
+            peer = (
+                LonePeer(app, exchange, state, auth, handshake, answer)
+                if session is None
+                else HandshakePeer(app.server, session, exchange, answer, state, auth)
+            )
             if isinstance(frame, Malformed):
                 answers.append(encode_error(frame.id, frame.error))
             elif not isinstance(frame, Request):
-                await _one_way(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
+                await notified(peer, frame)
             elif frame.method == "initialize":
                 answers.append(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
             else:
-                peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
-                message = await _answered(app, peer, frame)
+                message = await answered(app, peer, frame)
                 answers += [] if message is None else [message]
-        if answers:
-            await answer.result(b"[%b]" % b",".join(answers))
-        else:
-            await answer.nothing()
+        await _send(answer, b"[%b]" % b",".join(answers) if answers else None)
 
 
 async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
@@ -151,16 +164,7 @@ async def delete_session(app: StreamableHTTP, exchange: Exchange, auth: Any) -> 
 
 def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
     """The session that a request belongs to."""
-    stated = exchange.head.version or exchange.head.text(VERSION)
-    if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in app.server.protocol_versions):
-        served = ", ".join(app.server.protocol_versions)
-        raise Refused(
-            400,
-            InvalidRequest(f"MCP-Protocol-Version {stated!r} is not served; served are {served}"),
-            request_id=request_id,
-        )
-    if app.options.stateless_http:
-        return Session(None, Handshake(stated or V2025_03_26, _NO_CAPABILITIES, _NOBODY))
+    stated_revision(app, exchange, request_id)
     session_id = exchange.head.text(SESSION_ID)
     if session_id is None:
         raise Refused(
@@ -174,118 +178,30 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
     return found
 
 
-_NO_CAPABILITIES: Final = t.ClientCapabilities()
-_NOBODY: Final = t.Implementation(name="", version="")
-
-
 async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, auth: Any) -> None:
-    session = Session(None if app.options.stateless_http else app.sessions.new_id())
+    session = Session(app.sessions.new_id())
     session.auth_subject = subject_of(auth)
-    headers: tuple[Header, ...] = ()
-    if session.session_id is not None:
-        headers = ((b"mcp-session-id", session.session_id.encode()),)
-    answer = Answer(exchange, headers=headers, json_only=app.options.json_response)
+    answer = Answer(exchange, json_only=app.options.json_response)
     peer = HandshakePeer(app.server, session, exchange, answer, await app.state(), auth)
-    message = await _answered(app, peer, frame)
-    if session.handshake is None or session.session_id is None:
-        # Refused, or nothing is kept: there is no id to give out.
-        plain = Answer(exchange, json_only=app.options.json_response)
-        await plain.result(message or b"")
+    message = await answered(app, peer, frame)
+    if session.handshake is None:  # refused: there is no id to give out
+        await _send(answer, message)
         return
     if not app.sessions.add(session):
         raise Refused(
             503, InvalidRequest("there are too many sessions (max_sessions)"), request_id=frame.id, headers=[_RETRY]
         )
     session.forget = app.follow(session)
-    await answer.result(message or b"")
+    answer.headers = ((SESSION_ID, session.session_id.encode()),)
+    await _send(answer, message)
 
 
 _RETRY: Final[Header] = (b"retry-after", b"10")
 
 
-# --- messages -----------------------------------------------------------------------------------------
-
-
-async def _request_kept(app: StreamableHTTP, peer: HandshakePeer, frame: Request, stored: Stored) -> None:
-    """Answer on a stream that can be taken up again."""
-    answer: Any = peer.answer
-    peer.session.streams[stored.stream_id] = stored
-    try:
-        if stored.primes and answer.can_stream:
-            await answer.prime()
-        await _send(answer, await _answered(app, peer, frame))
-    finally:
-        peer.session.streams.pop(stored.stream_id, None)
-
-
-def _send(answer: Answer, message: bytes | None) -> Awaitable[None]:
-    return answer.nothing() if message is None else answer.result(message)
-
-
 def _primes(session: Session) -> bool:
     """Whether the client knows events without a message, which came with 2025-11-25."""
     return session.handshake is not None and session.handshake.revision >= V2025_11_25
-
-
-async def _answered(app: StreamableHTTP, peer: HandshakePeer, frame: Request) -> bytes | None:
-    """The answer to a request; `None` if it was cancelled."""
-    begun = _begun(peer, frame)
-    return begun if isinstance(begun, bytes) else await _waited(app, peer, begun)
-
-
-def _begun(peer: HandshakePeer, frame: Request) -> bytes | Call:
-    """The answer, or the call if its handler waits."""
-    begun = peer.server.dispatcher.begin(frame, peer)
-    if isinstance(begun, Call) and steps_by_hand():
-        return begun.step() or begun
-    return begun  # type: ignore[no-any-return]
-
-
-async def _waited(app: StreamableHTTP, peer: HandshakePeer, call: Call) -> bytes | None:
-    """The answer to a request whose handler waits, unless its client cancels it first."""
-    work = peer.work = interruptible(call)
-    request_id, session, answer = call.request.id, peer.session, peer.answer
-    works = session.running.setdefault(request_id, [])
-    works.append(work)
-    try:
-
-        async def watch() -> None:
-            await peer.exchange.gone()
-            work.interrupt()
-
-        beside_it: list[Any] = [watch] if app.options.cancel_on_disconnect else []
-        if answer is not None and answer.can_stream:
-            beside_it.append(lambda: app.keep_alive(answer))
-        async with beside(*beside_it):
-            message = await work.finish()
-        # A handler may go on after its cancellation; nobody wants its answer.
-        return None if work.interrupted else message
-    finally:
-        works.remove(work)
-        if not works:
-            session.running.pop(request_id, None)
-
-
-async def _one_way(peer: HandshakePeer, frame: Frame) -> None:
-    """A notification, or the answer to a request of ours."""
-    session = peer.session
-    if isinstance(frame, Response | ErrorResponse):
-        waiter = session.registry.resolve(frame.id)
-        if waiter is None:
-            return
-        if isinstance(frame, Response):
-            waiter.set(frame.result)
-        else:
-            waiter.fail(frame.error)
-    elif isinstance(frame, Notification):
-        if frame.method == "notifications/cancelled":
-            try:
-                session.cancel(_cancelled(frame.params).request_id)  # type: ignore[arg-type]
-            except (codec.Misfit, codec.Undecodable):
-                return  # R-CANC-03: malformed ones are ignored
-        work = peer.server.dispatcher.notify(frame, peer)
-        if work is not None:
-            await work
 
 
 # --- the GET stream -----------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ Spec: basic/transports/streamable-http; R-HTTP-08 to R-HTTP-27, R-HS-13 to R-HS-
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Raw
@@ -21,116 +20,33 @@ from mcp_core.errors import (
     InternalError,
     InvalidParams,
     InvalidRequest,
-    LocalProtocolError,
     MethodNotFound,
-    MissingClientCapability,
     ParseError,
-    UnsupportedProtocolVersion,
 )
 from mcp_core.handlers import read_meta
-from mcp_core.messages import Frame, Malformed, Notification, Request, RequestId, decode_frame
-from mcp_core.transports.streamable_http.answers import Answer
+from mcp_core.messages import Frame, Malformed, Notification, Request, decode_frame
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.heads import Head
 from mcp_core.transports.streamable_http.marks import Marked
 from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_parameters, check_routing
+from mcp_core.transports.streamable_http.peers import ModernPeer, UnheardPeer
 
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
 
-__all__ = ["claims_modern", "post_modern"]
+__all__ = ["CLAIM", "claims_modern", "malformed", "post_modern"]
 
-_STATUS: Final = {
-    MethodNotFound.CODE: 404,
-    HeaderMismatch.CODE: 400,
-    MissingClientCapability.CODE: 400,
-    UnsupportedProtocolVersion.CODE: 400,
-}
-"""Errors that have a status of their own; all others go out with 200."""
+CLAIM: Final = envelope.PROTOCOL_VERSION.encode()
+"""Without it in a body, and no escape in which it may hide, nothing `claims_modern`."""
 
 
-class ModernPeer:
-    """The client of one request.
-
-    With an `answer` of its own from the start it is not told what comes before the result.
-    """
-
-    __slots__ = ("_answer", "_app", "_exchange", "auth", "gone", "lifespan_context")
-
-    handshake = None
-    shakes_hands = False
-
-    def __init__(self, app: StreamableHTTP, exchange: Exchange, state: Any, auth: Any) -> None:
-        self.lifespan_context = state
-        self.auth = auth
-        self.gone = False
-        self._app = app
-        self._exchange = exchange
-        self._answer: Answer | None = None
-
-    @property
-    def server(self) -> Any:
-        return self._app.server
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self._exchange.head.texts
-
-    @property
-    def answer(self) -> Answer:
-        """How this client is answered; most get no more than a result, and then there is none."""
-        if self._answer is None:
-            self._answer = Answer(self._exchange)
-        return self._answer
-
-    def notify(self, message: bytes) -> None:
-        self.answer.put(message)
-
-    async def flow(self) -> None:
-        if self._answer is not None:
-            await self._answer.flush()
-
-    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
-        raise LocalProtocolError(f"{method} cannot be sent to a 2026-07-28 client")
-
-    async def close_stream(self, retry: float) -> None:
-        """A stream of this era cannot be taken up again."""
-
-    def abandoned(self, request_id: RequestId) -> bool:
-        return self.gone
-
-    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        return self._app.endings.add(call)
-
-    def result(self, message: bytes, code: int | None) -> Awaitable[None]:
-        """Send the answer, whose error has this code if it is one."""
-        status = 200 if code is None else _STATUS.get(code, 200)
-        if self._answer is None and (self._exchange.head.accepts.json or status != 200):
-            return self._exchange.reply(status, message)
-        return self.answer.result(message, status)
-
-
-class UnheardPeer(ModernPeer):
-    """The same client, for what is asked on its behalf and not told to it."""
-
-    __slots__ = ()
-
-    def notify(self, message: bytes) -> None:
-        """Nobody hears of it."""
-
-
-def claims_modern(body: bytes, params: Raw) -> bool:
+def claims_modern(params: Raw) -> bool:
     """Whether a message is of the stateless era by its own word."""
-    if _CLAIM not in body and b"\\u" not in body:
-        return False
     try:
         meta = read_meta(params)
     except (codec.Misfit, codec.Undecodable):
         return False
     return meta is not None and envelope.PROTOCOL_VERSION in meta
-
-
-_CLAIM: Final = envelope.PROTOCOL_VERSION.encode()
 
 
 def malformed(frame: Malformed, body: bytes) -> Refused:
@@ -160,7 +76,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
             return
         opened = dispatcher.open(_checked(app, exchange, frame, body), peer)
         if isinstance(opened, Refusal):
-            await peer.result(opened.answer, opened.code)
+            await peer.outcome(opened.answer, opened.code)
             return
         call = opened
     if call.request.method == "tools/call" and app.marks.may_exist(auth):
@@ -174,7 +90,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
         if last is None:
             raise Refused(503, InternalError("the server is shutting down"), request_id=call.request.id)
         answer = last
-    await peer.result(answer, call.code)
+    await peer.outcome(answer, call.code)
 
 
 def _is_routed(head: Head, call: Call) -> bool:

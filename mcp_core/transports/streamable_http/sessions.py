@@ -11,7 +11,6 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Final
 
 import anyio
@@ -34,51 +33,27 @@ BACKLOG: Final = 256
 
 
 class Session:
-    """One client. Without an id it lasts for one request only.
+    """One client.
 
     Entered as a context manager it is in use, and not idle.
     """
 
-    # What a session that lasts for one request never touches costs it nothing.
-    auth_subject: Any = None
-    listener: Listener | None = None
-    own: Stored | None = None
-    forget: Callable[[], None] = staticmethod(lambda: None)
-    last_used = 0.0
-    users = 0
-    _stream_number = 0
-
-    def __init__(self, session_id: str | None, handshake: Handshake | None = None) -> None:
+    def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        self.handshake = handshake
-
-    @cached_property
-    def running(self) -> dict[RequestId, list[Interruptible]]:
-        """The calls that wait, by request."""
-        return {}
-
-    @cached_property
-    def streams(self) -> dict[str, Stored]:
-        """The streams that can be taken up again, by id."""
-        return {}
-
-    @cached_property
-    def _outbox(self) -> list[bytes]:
-        return []
-
-    @cached_property
-    def registry(self) -> Registry[Any, Waiter]:
-        """Requests of ours that the client has not answered."""
-        return Registry()
-
-    @cached_property
-    def endings(self) -> Endings:
-        """What is to be told of its end."""
-        return Endings()
-
-    @cached_property
-    def _pumping(self) -> anyio.Lock:
-        return anyio.Lock()
+        self.registry: Registry[Any, Waiter] = Registry()
+        self.handshake: Handshake | None = None
+        self.auth_subject: Any = None
+        self.running: dict[RequestId, list[Interruptible]] = {}
+        self.streams: dict[str, Stored] = {}
+        self.listener: Listener | None = None
+        self.own: Stored | None = None
+        self._outbox: list[bytes] = []
+        self._pumping = anyio.Lock()
+        self.endings = Endings()
+        self.forget: Callable[[], None] = lambda: None
+        self.last_used = time.monotonic()
+        self.users = 0
+        self._stream_number = 0
 
     def __enter__(self) -> None:
         self.users += 1
@@ -212,9 +187,8 @@ class Sessions:
     def add(self, session: Session) -> bool:
         """Keep a session; whether there is room for it."""
         self._sweep()
-        if len(self._sessions) >= self._max or session.session_id is None:
+        if len(self._sessions) >= self._max:
             return False
-        session.touch()
         self._sessions[session.session_id] = session
         return True
 
@@ -229,7 +203,7 @@ class Sessions:
 
     def remove(self, session: Session) -> None:
         """End a session."""
-        if session.session_id is not None and self._sessions.pop(session.session_id, None) is not None:
+        if self._sessions.pop(session.session_id, None) is not None:
             session.end()
 
     def end_streams(self) -> None:
@@ -306,10 +280,8 @@ class HandshakePeer:
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         answer, session = self.answer, self.session
-        if answer is None or not answer.can_stream or session.session_id is None:
-            raise LocalProtocolError(
-                f"{method} cannot be sent: it takes a session and a client that accepts text/event-stream"
-            )
+        if answer is None or not answer.can_stream:
+            raise LocalProtocolError(f"{method} cannot be sent: it takes a client that accepts text/event-stream")
         waiter = current_backend().waiter()
         request_id = session.registry.register(waiter)
         try:
@@ -329,3 +301,24 @@ class HandshakePeer:
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
         return self.session.endings.add(call)
+
+    def take(self, work: Interruptible, request_id: RequestId) -> None:
+        """Let the call that waits be cancelled by others of the client's requests."""
+        self.work = work
+        self.session.running.setdefault(request_id, []).append(work)
+
+    def leave(self, work: Interruptible, request_id: RequestId) -> None:
+        """The call waits no more."""
+        works = self.session.running[request_id]
+        works.remove(work)
+        if not works:
+            del self.session.running[request_id]
+
+    def cancel(self, request_id: RequestId | None) -> None:
+        """The client wants no answer to an earlier request."""
+        if request_id is not None:
+            self.session.cancel(request_id)
+
+    def waiter(self, request_id: RequestId | None) -> Waiter | None:
+        """Who waits for the client's answer to this request of ours."""
+        return self.session.registry.resolve(request_id)

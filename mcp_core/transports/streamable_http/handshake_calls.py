@@ -1,0 +1,102 @@
+"""One message of a handshake-era client, with or without a session.
+
+Knows the dispatcher; nothing of headers, or of which stream an answer goes on.
+Spec: 2025-11-25/basic/transports, "Streamable HTTP"; basic/utilities/cancellation.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from mcp_core import codec
+from mcp_core import types as t
+from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
+from mcp_core.dispatch import Call
+from mcp_core.errors import InvalidRequest
+from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response
+from mcp_core.revisions import HANDSHAKE_REVISIONS
+from mcp_core.transports.streamable_http.exchange import Exchange, Refused
+from mcp_core.transports.streamable_http.heads import VERSION
+from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.sessions import HandshakePeer
+
+if TYPE_CHECKING:
+    from mcp_core.transports.streamable_http.app import StreamableHTTP
+
+__all__ = ["answered", "begun", "notified", "stated_revision", "waited"]
+
+AnyPeer: TypeAlias = HandshakePeer | LonePeer
+
+_cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
+
+
+def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: RequestId | None) -> str | None:
+    """What the version header says, if it is sent.
+
+    Raises:
+        Refused: It names a revision that is not served.
+    """
+    head = exchange.head
+    stated = head.version or head.text(VERSION)
+    if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in app.server.protocol_versions):
+        served = ", ".join(app.server.protocol_versions)
+        wrong = InvalidRequest(f"MCP-Protocol-Version {stated!r} is not served; served are {served}")
+        raise Refused(400, wrong, request_id=request_id)
+    return stated
+
+
+def begun(peer: AnyPeer, frame: Request) -> bytes | Call:
+    """The answer, or the call if its handler waits."""
+    started = peer.server.dispatcher.begin(frame, peer)
+    if isinstance(started, Call) and steps_by_hand():
+        return started.step() or started
+    return started  # type: ignore[no-any-return]
+
+
+async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None:
+    """The answer to a request whose handler waits; `None` if its client cancelled it."""
+    work = interruptible(call)
+
+    async def watch() -> None:
+        await peer.exchange.gone()
+        work.interrupt()
+
+    beside_it: list[Any] = [watch] if app.options.cancel_on_disconnect else []
+    answer = peer.answer
+    if answer is not None and answer.can_stream:
+        beside_it.append(lambda: app.keep_alive(answer))
+    peer.take(work, call.request.id)
+    try:
+        async with beside(*beside_it):
+            message = await work.finish()
+    finally:
+        peer.leave(work, call.request.id)
+    # A handler may go on after its cancellation; nobody wants its answer.
+    return None if work.interrupted else message
+
+
+async def answered(app: StreamableHTTP, peer: AnyPeer, frame: Request) -> bytes | None:
+    """The answer to a request; `None` if its client cancelled it."""
+    started = begun(peer, frame)
+    return started if isinstance(started, bytes) else await waited(app, peer, started)
+
+
+async def notified(peer: AnyPeer, frame: Frame) -> None:
+    """Take in a notification, or the answer to a request of ours."""
+    if isinstance(frame, Response | ErrorResponse):
+        waiter = peer.waiter(frame.id)
+        if waiter is None:
+            return
+        if isinstance(frame, Response):
+            waiter.set(frame.result)
+        else:
+            waiter.fail(frame.error)
+    elif isinstance(frame, Notification):
+        if frame.method == "notifications/cancelled":
+            try:
+                peer.cancel(_cancelled(frame.params).request_id)
+            except (codec.Misfit, codec.Undecodable):
+                return  # R-CANC-03: malformed ones are ignored
+        work = peer.server.dispatcher.notify(frame, peer)
+        if work is not None:
+            await work

@@ -1,0 +1,170 @@
+"""The client of one HTTP request that belongs to no session, as handlers see it.
+
+Knows the request and its answer; nothing of what messages say.
+Spec: basic/transports/streamable-http.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from msgspec import Raw
+
+from mcp_core.backend import Waiter
+from mcp_core.backend.interruptible import Interruptible
+from mcp_core.errors import (
+    HeaderMismatch,
+    LocalProtocolError,
+    MethodNotFound,
+    MissingClientCapability,
+    UnsupportedProtocolVersion,
+)
+from mcp_core.messages import RequestId
+from mcp_core.session import Handshake
+from mcp_core.transports.streamable_http.answers import Answer
+from mcp_core.transports.streamable_http.exchange import Exchange
+
+if TYPE_CHECKING:
+    from mcp_core.transports.streamable_http.app import StreamableHTTP
+
+__all__ = ["LonePeer", "ModernPeer", "UnheardPeer"]
+
+
+class _RequestPeer:
+    """What both eras have in common.
+
+    Most clients get no more than a result: what it takes to send more is made when it is
+    first needed.
+    """
+
+    __slots__ = ("_answer", "_app", "_exchange", "auth", "gone", "lifespan_context")
+
+    json_only = False
+
+    def __init__(self, app: StreamableHTTP, exchange: Exchange, state: Any, auth: Any) -> None:
+        self.lifespan_context = state
+        self.auth = auth
+        self.gone = False
+        self._app = app
+        self._exchange = exchange
+        self._answer: Answer | None = None
+
+    @property
+    def server(self) -> Any:
+        return self._app.server
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self._exchange.head.texts
+
+    @property
+    def answer(self) -> Answer:
+        """How this client is answered."""
+        if self._answer is None:
+            self._answer = Answer(self._exchange, json_only=self.json_only)
+        return self._answer
+
+    def notify(self, message: bytes) -> None:
+        self.answer.put(message)
+
+    async def flow(self) -> None:
+        if self._answer is not None:
+            await self._answer.flush()
+
+    async def close_stream(self, retry: float) -> None:
+        """A stream without a session cannot be taken up again."""
+
+    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+        return self._app.endings.add(call)
+
+    def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
+        """Send the answer."""
+        if self._answer is None and (self._exchange.head.accepts.json or status != 200):
+            return self._exchange.reply(status, message)
+        return self.answer.result(message, status)
+
+
+_STATUS: Final = {
+    MethodNotFound.CODE: 404,
+    HeaderMismatch.CODE: 400,
+    MissingClientCapability.CODE: 400,
+    UnsupportedProtocolVersion.CODE: 400,
+}
+"""Errors that have a status of their own in 2026-07-28; all others go out with 200."""
+
+
+class ModernPeer(_RequestPeer):
+    """A client of 2026-07-28."""
+
+    __slots__ = ()
+
+    handshake = None
+    shakes_hands = False
+
+    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+        raise LocalProtocolError(f"{method} cannot be sent to a 2026-07-28 client")
+
+    def abandoned(self, request_id: RequestId) -> bool:
+        return self.gone
+
+    def outcome(self, message: bytes, code: int | None) -> Awaitable[None]:
+        """Send the answer, whose error has this code if it is one."""
+        return self.result(message, 200 if code is None else _STATUS.get(code, 200))
+
+
+class UnheardPeer(ModernPeer):
+    """The same client, for what is asked on its behalf and not told to it."""
+
+    __slots__ = ()
+
+    def notify(self, message: bytes) -> None:
+        """Nobody hears of it."""
+
+
+class LonePeer(_RequestPeer):
+    """A client of the handshake era, of which nothing is kept from one request to the next."""
+
+    __slots__ = ("handshake", "json_only", "work")
+
+    shakes_hands = True
+
+    def __init__(
+        self,
+        app: StreamableHTTP,
+        exchange: Exchange,
+        state: Any,
+        auth: Any,
+        handshake: Handshake | None,
+        answer: Answer | None = None,
+    ) -> None:
+        super().__init__(app, exchange, state, auth)
+        self._answer = answer
+        self.handshake = handshake
+        self.json_only = app.options.json_response
+        self.work: Interruptible | None = None
+
+    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+        raise LocalProtocolError(f"{method} cannot be sent: it takes a session, and this server keeps none")
+
+    def abandoned(self, request_id: RequestId) -> bool:
+        return self.work is not None and self.work.interrupted
+
+    @property
+    def exchange(self) -> Exchange:
+        """The HTTP request."""
+        return self._exchange
+
+    def take(self, work: Interruptible, request_id: RequestId) -> None:
+        """Know the call that waits."""
+        self.work = work
+
+    def leave(self, work: Interruptible, request_id: RequestId) -> None:
+        """The call waits no more."""
+
+    def cancel(self, request_id: RequestId | None) -> None:
+        """Nothing outlasts a request that another could cancel."""
+
+    def waiter(self, request_id: RequestId | None) -> Waiter | None:
+        """Nobody waits for answers: there are no requests of ours."""
+        return None

@@ -1,0 +1,54 @@
+"""POST in the handshake-era revisions where no sessions are kept.
+
+Every request stands for itself; the version header says what it is of. Knows the
+dispatcher; nothing of streams that last.
+Spec: 2025-11-25/basic/transports, "Session Management".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from mcp_core import types as t
+from mcp_core.messages import Frame, Request
+from mcp_core.revisions import V2025_03_26
+from mcp_core.session import Handshake
+from mcp_core.transports.streamable_http.exchange import Exchange
+from mcp_core.transports.streamable_http.handshake_calls import begun, notified, stated_revision, waited
+from mcp_core.transports.streamable_http.peers import LonePeer
+
+if TYPE_CHECKING:
+    from mcp_core.transports.streamable_http.app import StreamableHTTP
+
+__all__ = ["assumed_handshake", "post_stateless"]
+
+_NO_CAPABILITIES: Final = t.ClientCapabilities()
+_NOBODY: Final = t.Implementation(name="", version="")
+
+
+def assumed_handshake(app: StreamableHTTP, exchange: Exchange, request_id: Any) -> Handshake:
+    """What a client must have agreed on, with whomever. Raises as `stated_revision`."""
+    return Handshake(stated_revision(app, exchange, request_id) or V2025_03_26, _NO_CAPABILITIES, _NOBODY)
+
+
+async def post_stateless(app: StreamableHTTP, exchange: Exchange, frame: Frame, auth: Any) -> None:
+    """Answer one message.
+
+    Raises:
+        Refused: The version is wrong.
+    """
+    state = app.entered
+    if state is None:
+        state = await app.state()
+    if not isinstance(frame, Request):
+        await notified(LonePeer(app, exchange, state, auth, assumed_handshake(app, exchange, None)), frame)
+        await exchange.reply(202)
+        return
+    handshake = None if frame.method == "initialize" else assumed_handshake(app, exchange, frame.id)
+    peer = LonePeer(app, exchange, state, auth, handshake)
+    started = begun(peer, frame)
+    message = started if isinstance(started, bytes) else await waited(app, peer, started)
+    if message is None:
+        await peer.answer.nothing()
+    else:
+        await peer.result(message)
