@@ -1,7 +1,8 @@
 """`python -m bench [ROW ...]`: the figures, interleaved in one run, held to their bounds.
 
-Rows: stdio, handle, import, start, memory; and of typed tools: typed, records, sync, list,
-cost. Exit status 1 when a bound is missed.
+Rows: stdio, handle, import, start, memory; of typed tools: typed, records, sync, list,
+cost; and over HTTP: http, asgi, http-records, http-text, http-sync, http-list. Exit status
+1 when a bound is missed.
 Single times mean nothing on a shared machine; what counts is the ratio in one run.
 """
 
@@ -10,7 +11,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import importlib.util
 import json
 import os
 import statistics
@@ -18,24 +18,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
+from bench.http_rows import HTTP_ROWS
 from bench.in_process import handled, processes, repeat
 from bench.load import ARGUMENTS, LIST, ROOT, Server, call_line, right, running
-
-
-class Contender(NamedTuple):
-    """A server to be measured; `weight` scales how many calls a round has."""
-
-    module: str
-    arguments: tuple[str, ...] = ()
-    weight: float = 1.0
-
-    @property
-    def label(self) -> str:
-        """Its name in the table."""
-        return " ".join((self.module, *self.arguments))
-
+from bench.report import HAS_FASTMCP, Contender, Report, labelled, median_of, medians, times
 
 CORE, TYPED = Contender("core"), Contender("typed")
 TASKS = Contender("floor_tasks")
@@ -50,7 +37,6 @@ CONTENDERS = [
     OFFICIAL,
     Contender("mcp_lowlevel", weight=0.1),
 ]
-HAS_FASTMCP = importlib.util.find_spec("fastmcp") is not None
 if HAS_FASTMCP:
     CONTENDERS.append(Contender("fast_mcp", weight=0.1))
 
@@ -61,47 +47,6 @@ def with_tools(*arguments: str) -> dict[str, Contender]:
     if not HAS_FASTMCP:
         del names["fast_mcp"]
     return {name: Contender(f"{name}_tools", arguments, weight) for name, weight in names.items()}
-
-
-class Report:
-    """Prints figures and bounds, and remembers what was missed."""
-
-    def __init__(self) -> None:
-        self.missed = 0
-
-    def table(self, title: str, figures: dict[str, float], unit: str) -> None:
-        """Print one figure a contender."""
-        print(f"\n{title} ({unit})")
-        for label, value in figures.items():
-            print(f"  {label:<28}{value:>12,.1f}")
-
-    def ratio(self, text: str, value: float) -> None:
-        """Print a figure that has no bound."""
-        print(f"         {text}: {value:.3g}")
-
-    def bound(self, text: str, value: float, least: float | None = None, most: float | None = None) -> None:
-        """Print a figure with its bound, and count it if it is missed."""
-        good = (least is None or value >= least) and (most is None or value <= most)
-        sign, limit = (">=", least) if least is not None else ("<=", most)
-        print(f"  {'ok    ' if good else 'MISSED'} {text}: {value:.3g} (bound {sign} {limit:g})")
-        self.missed += not good
-
-
-def median_of(samples: dict[Contender, list[float]]) -> dict[Contender, float]:
-    return {contender: statistics.median(values) for contender, values in samples.items()}
-
-
-def labelled(figures: dict[Contender, float]) -> dict[str, float]:
-    return {contender.label: value for contender, value in figures.items()}
-
-
-def medians(samples: dict[str, list[float]]) -> dict[str, float]:
-    return {name: statistics.median(values) for name, values in samples.items()}
-
-
-def times(one: list[float], other: list[float]) -> float:
-    """How many times the other: the median over the rounds, each of which had its own weather."""
-    return statistics.median(a / b for a, b in zip(one, other, strict=True))
 
 
 def stdio(report: Report, rounds: int) -> None:
@@ -338,6 +283,7 @@ ROWS: dict[str, Callable[[Report, int], None]] = {
     "sync": sync,
     "list": list_tools,
     "cost": cost,
+    **HTTP_ROWS,
 }
 
 

@@ -32,7 +32,10 @@ def main() -> None:
     app = app_of(sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0)
     listening = socket.create_server(("127.0.0.1", 0), backlog=1024)
     print(listening.getsockname()[1], flush=True)
-    config = uvicorn.Config(app, http="httptools", loop="uvloop", access_log=False, log_level="critical")
+    # A contender waits while the others are measured: its connections must not be closed for that.
+    config = uvicorn.Config(
+        app, http="httptools", loop="uvloop", access_log=False, log_level="critical", timeout_keep_alive=600
+    )
     uvicorn.Server(config).run(sockets=[listening])
 
 

@@ -21,6 +21,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+from bench.http_load import HANDSHAKE, MODERN, body_of, headers_of
+from bench.http_server import app_of
 from bench.load import ARGUMENTS, ROOT, message, right
 
 Way = Callable[[str, dict[str, Any]], Callable[[], Awaitable[Any]]]
@@ -53,8 +55,77 @@ def requested(session: Any) -> Way:
 
 
 @asynccontextmanager
+async def living(app: Any) -> AsyncGenerator[None, None]:
+    """The lifespan of an ASGI app, if it has one."""
+    inbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    outbox: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+    inbox.put_nowait({"type": "lifespan.startup"})
+    scope = {"type": "lifespan", "asgi": {"version": "3.0", "spec_version": "2.0"}, "state": {}}
+    life = asyncio.ensure_future(app(scope, inbox.get, outbox.put))
+    said = asyncio.ensure_future(outbox.get())
+    await asyncio.wait((life, said), return_when=asyncio.FIRST_COMPLETED)
+    try:
+        yield
+    finally:
+        inbox.put_nowait({"type": "lifespan.shutdown"})
+        await asyncio.gather(life, return_exceptions=True)
+        said.cancel()
+
+
+def asked(app: Any, era: str) -> Way:
+    """One HTTP request, as uvicorn would tell the app of it."""
+
+    def prepare(tool: str, arguments: dict[str, Any]) -> Callable[[], Awaitable[Any]]:
+        body = body_of(era, 1, tool)
+        fields = [*headers_of(era, tool), (b"content-length", b"%d" % len(body))]
+
+        async def call() -> bytes:
+            sent: list[bytes] = []
+            read = False
+
+            async def receive() -> dict[str, Any]:
+                nonlocal read
+                if read:
+                    await asyncio.sleep(60)
+                read = True
+                return {"type": "http.request", "body": body, "more_body": False}
+
+            async def send(message: dict[str, Any]) -> None:
+                if "body" in message:
+                    sent.append(message["body"])
+
+            await app({**_SCOPE, "headers": list(fields)}, receive, send)
+            return b"".join(sent)
+
+        return call
+
+    return prepare
+
+
+_SCOPE = {
+    "type": "http",
+    "asgi": {"version": "3.0", "spec_version": "2.3"},
+    "http_version": "1.1",
+    "method": "POST",
+    "scheme": "http",
+    "server": ("127.0.0.1", 8000),
+    "client": ("127.0.0.1", 40000),
+    "root_path": "",
+    "path": "/mcp",
+    "raw_path": b"/mcp",
+    "query_string": b"",
+    "state": {},
+}
+
+
+@asynccontextmanager
 async def ways_of(name: str) -> AsyncGenerator[dict[str, Way]]:
-    """Every way to call a contender without leaving its process."""
+    """Every way to call a contender without leaving its process; `asgi:NAME`: by its ASGI app."""
+    if name.startswith("asgi:"):
+        app = app_of(name.removeprefix("asgi:"))
+        async with living(app):
+            yield {MODERN: asked(app, MODERN), HANDSHAKE: asked(app, HANDSHAKE)}
+        return
     module: Any = importlib.import_module(f"bench.servers.{name}")
     served = module.mcp if hasattr(module, "mcp") else module.server
     ways: dict[str, Way] = {"call_tool": called(served.call_tool)} if hasattr(served, "call_tool") else {}

@@ -88,7 +88,11 @@ class Dispatcher:
             else:
                 params = handler.decode(request.params)
                 meta = params._meta if handler.carries_meta else read_meta(request.params)
-                revision = self._revision(request.method, meta, peer)
+                handshake = peer.handshake
+                if meta is None and handshake is not None:
+                    revision = handshake.revision
+                else:
+                    revision = self._revision(request.method, meta, peer)
                 row = handler.row
                 if row is not None and revision not in row.revisions:
                     raise _unknown(request.method)

@@ -222,15 +222,21 @@ def id_bytes(request_id: RequestId) -> bytes:
     return b"%d" % request_id if type(request_id) is int else codec.encode(request_id)
 
 
+_LONG: Final = 4096
+"""Bytes from which a copy costs more than the view that saves it."""
+
+
 def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> bytes:
     """A response around a ready result.
 
     `tail` is put in place of the result's closing brace; it begins with a comma
     and ends with the brace. The result must not be empty then.
     """
+    shown = b"%d" % request_id if type(request_id) is int else id_bytes(request_id)
     if tail:
-        return b"".join((b'{"jsonrpc":"2.0","id":', id_bytes(request_id), b',"result":', result[:-1], tail, b"}"))
-    return b"".join((b'{"jsonrpc":"2.0","id":', id_bytes(request_id), b',"result":', result, b"}"))
+        open_end = result[:-1] if len(result) < _LONG else memoryview(result)[:-1]
+        return b"".join((b'{"jsonrpc":"2.0","id":', shown, b',"result":', open_end, tail, b"}"))
+    return b"".join((b'{"jsonrpc":"2.0","id":', shown, b',"result":', result, b"}"))
 
 
 def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:

@@ -37,7 +37,7 @@ from mcp_core.revisions import (
     is_modern,
 )
 
-__all__ = ["FIELD_REVISIONS", "knows", "loses", "project", "project_error", "project_json"]
+__all__ = ["FIELD_REVISIONS", "Plan", "knows", "plan_of", "project", "project_error", "project_json"]
 
 _Revisions = tuple[str, ...]
 
@@ -109,14 +109,14 @@ def project(value: Any, revision: str) -> Any:
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
-    if not isinstance(value, Struct) or not _touched(value, revision):
-        return value
-    return _Projector(revision).struct(codec.to_json(value), type(value))
+    kind: Any = type(value)
+    return _plan(kind, revision).shown(value)
 
 
-def loses(kind: type[Struct], revision: str) -> bool:
-    """Whether a value of this type can hold what the revision does not know."""
-    return _plan(kind, revision).lossy
+def plan_of(kind: type[Struct], revision: str) -> Plan | None:
+    """How values of this type are shown to a peer of this revision; `None` if they may go out as they are."""
+    plan = _plan(kind, revision)
+    return plan if plan.lossy else None
 
 
 def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
@@ -124,30 +124,47 @@ def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dic
     return _Projector(revision).struct(data, kind) if _plan(kind, revision).lossy else data
 
 
-class _Plan(Struct):
+class Plan:
     """What has to be looked at in values of one type, for one revision.
 
-    `dropped` maps the members to leave out to their default object; `nested` are the
-    members whose values have plans of their own; `ruled` marks a type with a rule.
+    `dropped` are the members to leave out, with their default objects; `nested` those
+    whose values have plans of their own; `ruled` says that the type has a rule. Without
+    any of them the plan is not `lossy`.
     """
 
-    dropped: dict[str, Any]
-    nested: tuple[str, ...]
-    ruled: bool
-    lossy: bool
+    __slots__ = ("dropped", "lossy", "nested", "revision", "ruled")
 
+    def __init__(self, revision: str, dropped: dict[str, Any], nested: list[str], *, ruled: bool) -> None:
+        self.revision = revision
+        self.dropped = tuple(dropped.items())
+        self.nested = tuple(nested)
+        self.ruled = ruled
+        self.lossy = bool(dropped or nested or ruled)
 
-_IDLE: Final = _Plan({}, (), ruled=False, lossy=False)
+    def shown(self, value: Any) -> Any:
+        """A value of the type, itself where nothing has to change, else its JSON form, changed."""
+        if not self.lossy or not self.touches(value):
+            return value
+        return _Projector(self.revision).struct(codec.to_json(value), type(value))
+
+    def touches(self, value: Any) -> bool:
+        """Whether anything in the value is unknown to the revision."""
+        if self.ruled and _breaks_rule(value, self.revision):
+            return True
+        for name, default in self.dropped:
+            if getattr(value, name) is not default:
+                return True
+        return bool(self.nested) and any(_touched(getattr(value, name), self.revision) for name in self.nested)
 
 
 @lru_cache(maxsize=1024)
-def _plan(kind: type[Any], revision: str) -> _Plan:
+def _plan(kind: type[Any], revision: str) -> Plan:
     if not issubclass(kind, Struct):
-        return _IDLE
+        return Plan(revision, {}, [], ruled=False)
     return _make_plan(kind, revision, frozenset())
 
 
-def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> _Plan:
+def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> Plan:
     dropped: dict[str, Any] = {}
     nested: list[str] = []
     defaults = codec.field_defaults(kind)
@@ -158,8 +175,7 @@ def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> _Pl
         below = [s for s in _structs(hint) if s not in above]
         if any(_make_plan(s, revision, above | {kind}).lossy for s in below):
             nested.append(name)
-    ruled = _ruled(kind, revision)
-    return _Plan(dropped, tuple(nested), ruled, lossy=bool(dropped or nested or ruled))
+    return Plan(revision, dropped, nested, ruled=_ruled(kind, revision))
 
 
 def _ruled(kind: type[Struct], revision: str) -> bool:
@@ -190,15 +206,8 @@ def _structs(hint: Any) -> list[type[Struct]]:
 
 
 def _touched(value: Any, revision: str) -> bool:
-    """Whether anything in the value is unknown to the revision."""
     if isinstance(value, Struct):
-        plan = _plan(type(value), revision)
-        if plan.ruled and _breaks_rule(value, revision):
-            return True
-        for name, default in plan.dropped.items():
-            if getattr(value, name) is not default:
-                return True
-        return bool(plan.nested) and any(_touched(getattr(value, name), revision) for name in plan.nested)
+        return _plan(type(value), revision).touches(value)
     if codec.is_array(value):
         return any(_touched(item, revision) for item in value)
     if codec.is_object(value):
@@ -234,7 +243,7 @@ class _Projector:
         plan = _plan(kind, self.revision)
         wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
         kept = dict(data.items())
-        for name in plan.dropped:
+        for name, _ in plan.dropped:
             kept.pop(wire[name], None)
         for name in plan.nested:
             if wire[name] in kept:

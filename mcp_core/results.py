@@ -150,10 +150,10 @@ class _Form:
         "_caches",
         "_complete",
         "_has_meta",
-        "_is_lossy",
         "_is_modern",
         "_is_result",
         "_made_ready",
+        "_plan",
         "_result_type",
         "_revision",
         "_row",
@@ -170,7 +170,7 @@ class _Form:
         self._is_result = issubclass(kind, t.Result)
         self._caches = issubclass(kind, t.CacheableResult)
         self._has_meta = issubclass(kind, t.MetaObject)
-        self._is_lossy = projection.loses(kind, revision)
+        self._plan = projection.plan_of(kind, revision)
         self._result_type = codec.field_defaults(kind)["result_type"] if self._is_result else _DEFAULT_TYPE
         self._tail = b"}" if stamp is None else b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), bytes(stamp))
         self._complete = b"".join(
@@ -188,22 +188,17 @@ class _Form:
         if not self._is_modern:
             if self._is_result and value.result_type != "complete":
                 raise _untold(self._row, value.result_type, self._revision)
-            return codec.encode(projection.project(value, self._revision) if self._is_lossy else value), b""
+            return codec.encode(value if self._plan is None else self._plan.shown(value)), b""
         tail = self._complete
         if self._has_meta and value._meta is not None:
             if self._stamp is not None:
                 value = msgspec.structs.replace(value, _meta=_stamped(value._meta, self._stamp))
             tail = self._assembled(value)
-        elif self._is_result and not self._is_default(value):
+        elif self._is_result and (value.result_type is not _DEFAULT_TYPE or (self._caches and _has_hints(value))):
             tail = self._assembled(value)
-        body = codec.encode(projection.project(value, self._revision) if self._is_lossy else value)
+        body = codec.encode(value if self._plan is None else self._plan.shown(value))
         # An empty object has no member for the tail's comma to follow.
         return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
-
-    def _is_default(self, value: Any) -> bool:
-        return value.result_type is _DEFAULT_TYPE and (
-            not self._caches or (value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE)
-        )
 
     def _assembled(self, value: Any) -> bytes:
         """What the encoding leaves out because it holds its default."""
@@ -217,6 +212,11 @@ class _Form:
                 parts.append(b',"cacheScope":"private"')
         parts.append(self._tail if not self._has_meta or value._meta is None else b"}")
         return b"".join(parts)
+
+
+def _has_hints(value: t.CacheableResult) -> bool:
+    """Whether the author has said how long a result may be kept."""
+    return not (value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE)
 
 
 def _stamped(meta: dict[str, Any], stamp: Raw) -> dict[str, Any]:

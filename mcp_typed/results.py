@@ -161,18 +161,18 @@ class Returns:
             NonFinite: There is a number in it that JSON does not have.
             PydanticSerializationError: A part of it cannot be written.
         """
-        kind = cast("type[Any]", type(value))
+        kind: Any = type(value)
+        if kind is self._scalar:
+            return _scalar_result(value)
         if kind is CallToolResult:
             return self._checked(value)
         if kind is Result:
-            return self._dressed(cast("Result[Any]", value))
+            return self._dressed(value)
         if kind is InputRequiredResult:
             return value  # type: ignore[no-any-return] # the core sends it to clients that know it
         shape = self._shape
         if shape is None:
             return CallToolResult(content=_plain_blocks(value))
-        if kind is self._scalar:
-            return _scalar_result(value)
         if self._wrapped:
             validated = shape.validate({"result": value})
             whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)

@@ -12,6 +12,7 @@ from mcp_core.types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prepared,
     TextContent,
     Tool,
 )
@@ -20,8 +21,11 @@ LISTED = [listed("echo", "text"), listed("add", "a", "b"), listed("records", "co
 TOOLS = [msgspec.convert(tool, Tool) for tool in LISTED]
 
 
-async def list_tools(ctx: RequestContext, params: PaginatedRequestParams) -> ListToolsResult:
-    return ListToolsResult(tools=TOOLS)
+LISTING = Prepared(ListToolsResult(tools=TOOLS))  # encoded once: TOOLS has them all before the first request
+
+
+async def list_tools(ctx: RequestContext, params: PaginatedRequestParams) -> Prepared[ListToolsResult]:
+    return LISTING
 
 
 async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:

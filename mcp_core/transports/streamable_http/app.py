@@ -26,7 +26,7 @@ from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Refused, Scope
 from mcp_core.transports.streamable_http.guards import Guard, TransportSecuritySettings, shown
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
-from mcp_core.transports.streamable_http.heads import Head, Header
+from mcp_core.transports.streamable_http.heads import Header
 from mcp_core.transports.streamable_http.marks import Marks
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
 from mcp_core.transports.streamable_http.sessions import Session, Sessions
@@ -88,7 +88,8 @@ class StreamableHTTP:
         self._serves_handshakes = any(not is_modern(revision) for revision in server.protocol_versions)
         self._path = options.streamable_http_path.rstrip("/")
         self.marks = Marks(server)
-        self._ready = False
+        self.ready = False
+        """Whether the server knows of the app."""
         self._lifespan: Any = None
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
@@ -132,17 +133,17 @@ class StreamableHTTP:
         if scope["path"] != self._path and not self._is_endpoint(scope):
             return self._elsewhere(exchange)
         exchange.head = self._guard.admit(scope)
-        return self._admitted(exchange, None) if self._bearer is None else self._proven(exchange, self._bearer)
+        if self._bearer is not None:
+            return self._proven(exchange, self._bearer)
+        return self._post(exchange, None) if scope["method"] == "POST" else self._others(exchange, None)
 
     async def _proven(self, exchange: Exchange, bearer: BearerGuard) -> None:
-        await self._admitted(exchange, await bearer.check(exchange.head))
+        auth = await bearer.check(exchange.head)
+        await (self._post if exchange.method == "POST" else self._others)(exchange, auth)
 
-    def _admitted(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
-        method = exchange.method
-        if method == "POST":
-            return self._post(exchange, exchange.head, auth)
-        if method in ("GET", "DELETE") and self._serves_handshakes and not exchange.head.states_modern:
-            return (listen if method == "GET" else delete_session)(self, exchange, auth)
+    def _others(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
+        if exchange.method in ("GET", "DELETE") and self._serves_handshakes and not exchange.head.states_modern:
+            return (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         raise self.method_not_allowed(exchange)
 
     def _is_endpoint(self, scope: Scope) -> bool:
@@ -157,7 +158,8 @@ class StreamableHTTP:
         else:
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
 
-    async def _post(self, exchange: Exchange, head: Head, auth: Any) -> None:
+    async def _post(self, exchange: Exchange, auth: Any) -> None:
+        head = exchange.head
         if not head.is_json:
             declared = shown(head.fields.get(b"content-type"))
             raise Refused(415, InvalidRequest(f"Content-Type must be application/json; got {declared}"))
@@ -220,15 +222,10 @@ class StreamableHTTP:
 
     # --- life --------------------------------------------------------------------------------------
 
-    @property
-    def entered(self) -> Any:
-        """What `state` gives, if that takes no waiting; `None` otherwise."""
-        return self.server.entered if self._ready else None
-
     async def state(self) -> Any:
         """What the server's lifespan yielded; it is entered by the first request if nobody did."""
-        if not self._ready:
-            self._ready = True
+        if not self.ready:
+            self.ready = True
             self.server.on_change(self.marks.forget)
             self.server.attach(current_backend())
         return await self.server.state()
@@ -239,7 +236,7 @@ class StreamableHTTP:
         part = "startup"
         try:
             async with open_backend() as backend, self.server.running():
-                self._ready = True
+                self.ready = True
                 self.server.on_change(self.marks.forget)
                 detach = self.server.attach(backend)
                 await send({"type": "lifespan.startup.complete"})

@@ -62,7 +62,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
     Raises:
         Refused: It must not run at all.
     """
-    state = app.entered
+    state = app.server.entered if app.ready else None
     if state is None:
         state = await app.state()
     head, dispatcher = exchange.head, app.server.dispatcher

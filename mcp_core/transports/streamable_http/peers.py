@@ -138,7 +138,12 @@ class LonePeer(_RequestPeer):
         handshake: Handshake | None,
         answer: Answer | None = None,
     ) -> None:
-        super().__init__(app, exchange, state, auth)
+        # Not by way of the base: one call more for each request.
+        self.lifespan_context = state
+        self.auth = auth
+        self.gone = False
+        self._app = app
+        self._exchange = exchange
         self._answer = answer
         self.handshake = handshake
         self.json_only = app.options.json_response

@@ -37,7 +37,7 @@ async def post_stateless(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
     Raises:
         Refused: The version is wrong.
     """
-    state = app.entered
+    state = app.server.entered if app.ready else None
     if state is None:
         state = await app.state()
     if not isinstance(frame, Request):
