@@ -117,10 +117,11 @@ def long_text(text: str) -> Raw | str:
 class Decoder(Generic[T]):
     """A compiled decoder of one type."""
 
-    __slots__ = ("_decode",)
+    __slots__ = ("plainly",)
 
     def __init__(self, kind: Any) -> None:
-        self._decode: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
+        self.plainly: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
+        """The same, one call shorter, with exceptions of whatever kind: for those who then decode again."""
 
     def __call__(self, data: bytes | Raw) -> T:
         """Decode the whole of `data`.
@@ -132,7 +133,7 @@ class Decoder(Generic[T]):
             Misfit: Another shape, a number out of range, or too deep.
         """
         try:
-            return self._decode(data)
+            return self.plainly(data)
         # ValidationError is a DecodeError, so it comes first.
         except msgspec.ValidationError as exc:
             raise Misfit(str(exc)) from None

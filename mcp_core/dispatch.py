@@ -116,10 +116,10 @@ class Dispatcher:
             # Bytes that are left as they are, are not looked at for wrong UTF-8.
             if not body.isascii() and not codec.is_utf8(body):
                 return None
-            request = decode(body)
+            request = decode.plainly(body)
             meta = request.params._meta
             revision = self._revision(method, meta, peer)
-        except (MCPError, codec.Misfit, codec.Undecodable):
+        except Exception:
             return None
         row = handler.row
         if request.method != method or (row is not None and revision not in row.revisions):

@@ -120,9 +120,12 @@ def decode_frame(data: bytes) -> Frame:
     if not data.isascii() and not codec.is_utf8(data):
         return Malformed(ParseError("Parse error: the text is not UTF-8"), codec.recover_id(data))
     try:
-        envelope = _envelope(data)
-    except (codec.Undecodable, codec.Misfit) as exc:
-        return _diagnose(data, exc)
+        envelope = _envelope.plainly(data)
+    except Exception:
+        try:
+            envelope = _envelope(data)
+        except (codec.Undecodable, codec.Misfit) as exc:
+            return _diagnose(data, exc)
     method, request_id = envelope.method, envelope.id
     if method is not UNSET:
         params = envelope.params

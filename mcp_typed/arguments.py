@@ -8,6 +8,7 @@ straight to keywords. Strings that hold JSON: P-15. Unknown arguments: P-16.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Callable
 from types import NoneType
 from typing import Annotated, Any, Literal, Optional, cast, get_args, get_origin
 
@@ -51,7 +52,10 @@ class Arguments:
         except Exception as exc:
             raise InvalidSignature(_reason(plan, fields, exc)) from exc
         keywords = _as_keywords(rewritten(core), names)
-        self._validate = SchemaValidator(keywords, {"title": title}, _use_prebuilt=False).validate_json
+        self.validate: Callable[[bytes], Any] = SchemaValidator(
+            keywords, {"title": title}, _use_prebuilt=False
+        ).validate_json
+        """The arguments of a call by parameter name; what it refuses deserves a second look."""
         schema.setdefault("properties", {})
         _check_names(plan, schema)
         self.names: list[str] = list(schema["properties"])
@@ -64,24 +68,17 @@ class Arguments:
         self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
         _check_headers(plan, self.schema)
 
-    def read(self, arguments: bytes) -> dict[str, Any]:
-        """The arguments of a call by parameter name.
+    def second_look(self, arguments: bytes, first: ValidationError) -> Any:
+        """The arguments after all, where only their writing was unusual.
 
         Raises:
             ValidationError: They do not fit.
             ParseError: They are no text in UTF-8.
             InvalidParams: They are nested too deep.
         """
-        try:
-            return self._validate(arguments)  # type: ignore[no-any-return]
-        except ValidationError as exc:
-            return self._second_look(arguments, exc)  # type: ignore[no-any-return]
-
-    def _second_look(self, arguments: bytes, first: ValidationError) -> Any:
-        """The arguments after all, where only their writing was unusual."""
         if _is_unreadable(first):
             try:
-                return self._validate(_mended(arguments))
+                return self.validate(_mended(arguments))
             except ValidationError as exc:
                 if _is_unreadable(exc):
                     raise InvalidParams("the arguments are nested too deeply") from None
@@ -93,7 +90,7 @@ class Arguments:
         mended = {name: _parsed(value) if name in self._no_strings else value for name, value in given.items()}
         if mended != given:
             try:
-                return self._validate(codec.encode(mended))
+                return self.validate(codec.encode(mended))
             except ValidationError:
                 pass
         raise self._explained(first) from None
@@ -136,7 +133,7 @@ class Arguments:
         if find_non_finite(plain) is not None:
             return False
         try:
-            self._validate(codec.encode({name: plain}))
+            self.validate(codec.encode({name: plain}))
         except ValidationError as exc:
             faults = exc.errors(include_url=False, include_input=False)
             return not any(fault["loc"][:1] == (name,) for fault in faults)

@@ -43,7 +43,7 @@ from mcp_typed.plain import (
 from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
 from mcp_typed.signature import MISSING, Plan, union_arms
 
-__all__ = ["Result", "Returns", "asks_for_input"]
+__all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]
 
 T = TypeVar("T")
 
@@ -76,15 +76,16 @@ class Result(Generic[T]):
 class Returns:
     """What one tool returns. `schema` is `None` where nothing structured is promised.
 
-    `streams` says that the value is what an iterator gives, one item after the other;
-    `fell_back`, that there is an annotation which promises nothing because it has no schema.
+    `scalar` is the type whose values keep the promise by being of it. `streams` says that
+    the value is what an iterator gives, one item after the other; `fell_back`, that there
+    is an annotation which promises nothing because it has no schema.
     """
 
     def __init__(self, plan: Plan, *, structured_output: bool | None = None, inline_refs: bool = False) -> None:
         self.schema: dict[str, Any] | None = None
         self._shape: Shape | None = None
         self._wrapped = False
-        self._scalar: type[Any] | None = None
+        self.scalar: type[Any] | None = None
         self.streams = plan.is_generator
         self.fell_back = False
         function = plan.title
@@ -142,7 +143,7 @@ class Returns:
         schema = json_schema(core, "serialization")
         if schema.get("type") != "object" or _has_other_keys(core):
             self._wrapped = True
-            self._scalar = _plain_scalar(core)
+            self.scalar = _plain_scalar(core)
             core = wrapped(core, f"{name}Output")
             schema = json_schema(core, "serialization")
             schema["title"] = f"{name}Output"
@@ -162,8 +163,6 @@ class Returns:
             PydanticSerializationError: A part of it cannot be written.
         """
         kind: Any = type(value)
-        if kind is self._scalar:
-            return _scalar_result(value)
         if kind is CallToolResult:
             return self._checked(value)
         if kind is Result:
@@ -173,6 +172,8 @@ class Returns:
         shape = self._shape
         if shape is None:
             return CallToolResult(content=_plain_blocks(value))
+        if kind is self.scalar:
+            return scalar_result(value)
         if self._wrapped:
             validated = shape.validate({"result": value})
             whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)
@@ -214,7 +215,7 @@ def _plain_scalar(core: Any) -> type[Any] | None:
 _EXACT: Final[dict[str, type[Any]]] = {"str": str, "int": int, "bool": bool}
 
 
-def _scalar_result(value: Any) -> CallToolResult:
+def scalar_result(value: Any) -> CallToolResult:
     """The result for a value that is exactly what was promised, and the same in JSON and as text."""
     if type(value) is str and len(value) < codec.LONG_TEXT:
         return CallToolResult(content=[text_block(value)], structured_content={"result": value})

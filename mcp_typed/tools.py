@@ -30,7 +30,7 @@ from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.plain import NonFinite, to_builtins, to_json, to_text, unwrapped
 from mcp_typed.report import report
 from mcp_typed.resolve import Resolvers
-from mcp_typed.results import Returns, asks_for_input
+from mcp_typed.results import Returns, asks_for_input, scalar_result
 from mcp_typed.signature import MISSING, Injected, Plan, inspect_function
 
 __all__ = ["FunctionTool", "Policy"]
@@ -105,6 +105,7 @@ class FunctionTool:
             self.plan, described, unknown=policy.unknown_arguments, inline_refs=policy.inline_refs
         )
         self._returns = Returns(self.plan, structured_output=structured_output, inline_refs=policy.inline_refs)
+        self._validate, self._scalar = self._arguments.validate, self._returns.scalar
         self._resolvers = Resolvers(self.plan, policy.sealer) if self.plan.resolved else None
         if self._resolvers is not None and asks_for_input(self.plan.returns):
             names = ", ".join(map(repr, self.plan.resolved))
@@ -148,13 +149,11 @@ class FunctionTool:
         `MCPError` leaves as a protocol error.
         """
         try:
-            keywords = self._arguments.read(bytes(params.arguments))
-        except ValidationError as exc:
-            return self._invalid(exc, params)
-        except MCPError:
-            raise
-        except Exception as exc:  # a validator of the author's
-            return self._crashed(exc)
+            keywords = self._validate(bytes(params.arguments))
+        except Exception as exc:
+            keywords = self._second_look(params, exc)
+            if isinstance(keywords, t.CallToolResult):
+                return keywords
         if self._async is not None:
             return self._awaited(self._async, keywords)
         if self._inline is None:
@@ -164,6 +163,19 @@ class FunctionTool:
         except BaseException as exc:
             return self._raised(exc)
         return self._awaited(lambda: value, {}) if inspect.isawaitable(value) else self._sent(value)
+
+    def _second_look(self, params: t.RawCallToolParams, first: Exception) -> Any:
+        """The arguments after all, or what is wrong with them."""
+        try:
+            if not isinstance(first, ValidationError):
+                raise first
+            return self._arguments.second_look(bytes(params.arguments), first)
+        except ValidationError as exc:
+            return self._invalid(exc, params)
+        except MCPError:
+            raise
+        except Exception as exc:  # a validator of the author's
+            return self._crashed(exc)
 
     async def _called(self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]) -> Any:
         try:
@@ -193,7 +205,7 @@ class FunctionTool:
     def _sent(self, value: Any) -> Any:
         """The result for a returned value, or what is wrong with it."""
         try:
-            return self._returns.result(value)
+            return scalar_result(value) if type(value) is self._scalar else self._returns.result(value)
         except ValidationError as exc:
             places = {".".join(map(str, fault["loc"])) for fault in exc.errors(include_input=False, include_url=False)}
             _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, ", ".join(places))

@@ -26,7 +26,7 @@ from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Refused, Scope
 from mcp_core.transports.streamable_http.guards import Guard, TransportSecuritySettings, shown
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
-from mcp_core.transports.streamable_http.heads import Header
+from mcp_core.transports.streamable_http.heads import Head, Header
 from mcp_core.transports.streamable_http.marks import Marks
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
 from mcp_core.transports.streamable_http.sessions import Session, Sessions
@@ -160,14 +160,8 @@ class StreamableHTTP:
 
     async def _post(self, exchange: Exchange, auth: Any) -> None:
         head = exchange.head
-        if not head.is_json:
-            declared = shown(head.fields.get(b"content-type"))
-            raise Refused(415, InvalidRequest(f"Content-Type must be application/json; got {declared}"))
-        accepts = head.accepts
-        if not accepts.json and not accepts.stream:
-            raise Refused(406, InvalidRequest("Accept must let in application/json or text/event-stream"))
-        if self.options.json_response and not accepts.json and not head.states_modern:
-            raise Refused(406, InvalidRequest("this server answers in JSON; Accept must let in application/json"))
+        if not (head.is_json and head.accepts.json):
+            self._check_media_types(head)
         body = await exchange.body(self.options.max_request_body_size)
         if head.states_modern or not self._serves_handshakes:
             await post_modern(self, exchange, body, auth)
@@ -187,6 +181,16 @@ class StreamableHTTP:
             await post_modern(self, exchange, body, auth)
         else:
             await (post_stateless if self.options.stateless_http else post_handshake)(self, exchange, frame, auth)
+
+    def _check_media_types(self, head: Head) -> None:
+        if not head.is_json:
+            declared = shown(head.fields.get(b"content-type"))
+            raise Refused(415, InvalidRequest(f"Content-Type must be application/json; got {declared}"))
+        accepts = head.accepts
+        if not accepts.json and not accepts.stream:
+            raise Refused(406, InvalidRequest("Accept must let in application/json or text/event-stream"))
+        if self.options.json_response and not accepts.json and not head.states_modern:
+            raise Refused(406, InvalidRequest("this server answers in JSON; Accept must let in application/json"))
 
     def method_not_allowed(self, exchange: Exchange) -> Refused:
         """405, for a method that is not served, or a stream that there is none of."""

@@ -58,7 +58,10 @@ class Guard:
             Refused: The host (421) or the origin (403) is not let in.
         """
         scheme: str = scope.get("scheme", "http")
-        head = self._admitted.find(scheme, scope["headers"])
+        try:
+            head = self._admitted.get((scheme, tuple(scope["headers"])))
+        except TypeError:  # lines that are lists, which ASGI allows
+            head = None
         if head is None:
             lines = tuple((bytes(name), bytes(value)) for name, value in scope["headers"])
             head = Head(lines)

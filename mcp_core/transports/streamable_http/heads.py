@@ -8,7 +8,7 @@ Spec: basic/transports/streamable-http, "Standard Request Headers".
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -102,23 +102,13 @@ _LONGEST_KEPT: Final = 4096
 _SECRET: Final = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
 
 
-class Heads:
-    """The heads that were let in, to be known again."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, tuple[Header, ...]], Head] = {}
-
-    def find(self, scheme: str, lines: Iterable[Header]) -> Head | None:
-        """The head kept of these lines."""
-        try:
-            return self._kept.get((scheme, tuple(lines)))
-        except TypeError:  # lines that are lists, which ASGI allows
-            return None
+class Heads(dict[tuple[str, tuple[Header, ...]], Head]):
+    """The heads that were let in, by scheme and lines, to be known again."""
 
     def keep(self, scheme: str, lines: tuple[Header, ...], head: Head) -> None:
         """Keep a head, unless it is long or has something secret in it."""
         if not _SECRET.isdisjoint(head.fields) or sum(len(n) + len(v) for n, v in lines) > _LONGEST_KEPT:
             return
-        if len(self._kept) >= _MOST_KEPT:
-            self._kept.clear()
-        self._kept[scheme, lines] = head
+        if len(self) >= _MOST_KEPT:
+            self.clear()
+        self[scheme, lines] = head
