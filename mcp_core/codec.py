@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Generic, TypeGuard, TypeVar, cast
+from typing import Any, Final, Generic, TypeGuard, TypeVar, cast
 
 import msgspec
 import orjson
@@ -42,6 +42,7 @@ __all__ = [
     "recover_id",
     "scrub",
     "to_json",
+    "type_of",
 ]
 
 T = TypeVar("T")
@@ -51,6 +52,10 @@ LONG_TEXT = 2048
 
 Measured: below it the extra call costs more than the faster escaping saves.
 """
+
+
+type_of: Final[Callable[[Any], Any]] = type
+"""The type of a value that may be anything: checkers take that of `type` amiss."""
 
 
 class Undecodable(ValueError):

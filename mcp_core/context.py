@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
-from mcp_core.errors import InvalidResult, LocalProtocolError, MissingClientCapability
+from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
 from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification, raw_params
 from mcp_core.methods import METHODS
@@ -158,7 +158,7 @@ class RequestContext(Generic[L]):
     @property
     def raw_params(self) -> Raw:
         """The params as the bytes they arrived in (or as a middleware replaced them)."""
-        if isinstance(self._raw, bytes):  # of the whole message, out of which nobody has needed them yet
+        if not isinstance(self._raw, Raw):  # of the whole message, out of which nobody has needed them yet
             self._raw = raw_params(self._raw)
         return self._raw
 
@@ -176,6 +176,20 @@ class RequestContext(Generic[L]):
     def auth(self) -> Any:
         """The caller's `AccessToken`, where the transport asks for one; otherwise `None`."""
         return self._peer.auth
+
+    def require_scopes(self, *scopes: str) -> None:
+        """Go on only if the caller's token has all of these scopes.
+
+        Ask for all that the operation needs at once, before anything is sent. Where no
+        token is asked for, nothing is required. A verifier that knows of broader scopes
+        lists what they contain (R-AUTH-07).
+
+        Raises:
+            InsufficientScope: It has not; let it pass, and the client learns what it needs.
+        """
+        auth = self.auth
+        if auth is not None and not set(scopes) <= set(auth.scopes):
+            raise InsufficientScope(*scopes)
 
     @property
     def lifespan_context(self) -> L:

@@ -216,7 +216,7 @@ class Dispatcher:
         handshake = peer.handshake
         revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
         error = projection.project_error(_as_error(exc), revision)
-        return Refusal(_encode_error(request, error), _int(error.code))
+        return Refusal(_encode_error(request, error), error)
 
     def _claimed(self, request: Request, otherwise: str) -> str:
         """The revision in which a refusal is worded."""
@@ -229,7 +229,7 @@ class Dispatcher:
     def _error(self, call: Call, error: MCPError) -> bytes:
         ctx = call.ctx
         shown = projection.project_error(error, ctx.protocol_version)
-        call.code = _int(shown.code)
+        call.error = shown
         answer = _encode_error(call.request, shown)
         if self._observers.request_finished:
             self._observers.tell(self._observers.request_finished, ctx, answer)
@@ -315,10 +315,10 @@ async def _settled(value: Any) -> Any:
 
 
 class Refusal(Struct):
-    """The answer to a request that did not get to its handler, and the code of the error in it."""
+    """The answer to a request that did not get to its handler, and the error in it."""
 
     answer: bytes
-    code: int
+    error: MCPError
 
 
 class Call:
@@ -328,7 +328,7 @@ class Call:
     with the handler's own (`close`).
     """
 
-    __slots__ = ("_dispatcher", "awaitable", "code", "ctx", "handler", "params", "request")
+    __slots__ = ("_dispatcher", "awaitable", "ctx", "error", "handler", "params", "request")
 
     def __init__(
         self,
@@ -344,8 +344,8 @@ class Call:
         self.handler = handler
         self.params = params
         self.awaitable: Any = None
-        self.code: int | None = None
-        """The code of the error it was answered with, if it was."""
+        self.error: MCPError | None = None
+        """What it was answered with, if that was an error."""
 
     def step(self) -> bytes | None:
         """Make the first step of what is to be awaited: the answer if that was all.
@@ -353,7 +353,8 @@ class Call:
         In the task that awaits the rest, and only where `steps_by_hand()`. Raises what
         awaiting raises.
         """
-        steps = self.awaitable if type(self.awaitable) is CoroutineType else _settled(self.awaitable)
+        awaitable: Any = self.awaitable
+        steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
         try:
             waits_for = steps.send(None)
         except StopIteration as end:

@@ -7,6 +7,7 @@ Spec: basic, "Error Codes"; JSON-RPC 2.0 section 5.1.
     ├── MCPError                  a JSON-RPC error: code, message, data
     │   ├── ParseError            -32700
     │   ├── InvalidRequest        -32600
+    │   │   └── InsufficientScope -32600, and over HTTP a challenge with it
     │   ├── MethodNotFound        -32601
     │   ├── InvalidParams         -32602
     │   │   └── ResourceNotFound  -32602, or -32002 on handshake revisions
@@ -40,6 +41,7 @@ __all__ = [
     "ConnectionClosed",
     "HeaderMismatch",
     "InputRoundsExceeded",
+    "InsufficientScope",
     "InternalError",
     "InvalidParams",
     "InvalidRequest",
@@ -132,6 +134,19 @@ class InvalidRequest(_Coded):
     """The JSON value is no legal JSON-RPC message."""
 
     CODE = INVALID_REQUEST
+
+
+class InsufficientScope(InvalidRequest):
+    """The caller's access token is good, but not for this.
+
+    Over HTTP it is answered with 403 and a challenge that names `scopes`: all that the
+    operation needs, so that the client has to ask for them once.
+    Spec: basic/authorization, "Scope Challenge Handling".
+    """
+
+    def __init__(self, *scopes: str) -> None:
+        super().__init__(f"the access token's scope is too small; needed: {' '.join(scopes)}")
+        self.scopes = scopes
 
 
 class MethodNotFound(_Coded):

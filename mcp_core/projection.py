@@ -109,8 +109,7 @@ def project(value: Any, revision: str) -> Any:
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
-    kind: Any = type(value)
-    return _plan(kind, revision).shown(value)
+    return _plan(codec.type_of(value), revision).shown(value)
 
 
 def plan_of(kind: type[Struct], revision: str) -> Plan | None:
@@ -145,7 +144,7 @@ class Plan:
         """A value of the type, itself where nothing has to change, else its JSON form, changed."""
         if not self.lossy or not self.touches(value):
             return value
-        return _Projector(self.revision).struct(codec.to_json(value), type(value))
+        return _Projector(self.revision).struct(codec.to_json(value), codec.type_of(value))
 
     def touches(self, value: Any) -> bool:
         """Whether anything in the value is unknown to the revision."""

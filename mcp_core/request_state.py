@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 import secrets
 import time
 from binascii import Error as Base64Error
@@ -23,10 +24,19 @@ from mcp_core import codec
 from mcp_core.context import RequestContext
 from mcp_core.errors import InvalidParams
 
-__all__ = ["RequestStateSealer"]
+__all__ = ["SHARED_KEY", "RequestStateSealer"]
 
 _ROUND: Final = ("_meta", "inputResponses", "requestState")
 """Params that differ from round to round; all others must be the same."""
+
+
+SHARED_KEY: Final = "MCPCORE_STATE_KEY"
+"""The environment variable by which worker processes have one key in common, as hexadecimal digits."""
+
+
+def _own_key() -> bytes:
+    shared = os.environ.get(SHARED_KEY)
+    return bytes.fromhex(shared) if shared else secrets.token_bytes(32)
 
 
 class _Sealed(msgspec.Struct, array_like=True):
@@ -43,7 +53,7 @@ class RequestStateSealer:
 
     The first key seals, every key opens: to change keys, put the new one first and drop
     the old one after `ttl` seconds. Without keys a random one is made, which holds as
-    long as the process. `clock` gives seconds since the epoch.
+    long as the process, or is that of all workers of one `run`. `clock` gives seconds since the epoch.
     """
 
     def __init__(
@@ -51,7 +61,7 @@ class RequestStateSealer:
     ) -> None:
         if any(len(key) < 32 for key in keys):
             raise ValueError("each key needs at least 32 bytes, as secrets.token_bytes(32) gives them")
-        self._keys = tuple(keys) or (secrets.token_bytes(32),)
+        self._keys = tuple(keys) or (_own_key(),)
         self._ttl = ttl
         self._clock = clock
 

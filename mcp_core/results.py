@@ -58,7 +58,7 @@ class ResultEncoder:
             WrongResult: The method cannot return this.
             TypeError, ValueError: Something in it has no JSON form.
         """
-        form = self._forms.get((type(value), None if row is None else row.name, revision))
+        form = self._forms.get((codec.type_of(value), None if row is None else row.name, revision))
         if form is not None:
             return form.encode(value)
         if isinstance(value, t.Prepared):
@@ -291,7 +291,7 @@ def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
         result = msgspec.structs.replace(result, structured_content=line)
     content: list[Any] = result.content
     for block in content:
-        name = _LONG_FIELDS.get(type(block))
+        name = _LONG_FIELDS.get(codec.type_of(block))
         if name is not None and len(getattr(block, name)) >= codec.LONG_TEXT:
             return msgspec.structs.replace(result, content=[_with_long_text(each) for each in content])
     return result

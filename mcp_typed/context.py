@@ -58,6 +58,10 @@ class Context(Generic[L]):
         """The caller's token, where the server asks for one."""
         return self.request_context.auth  # type: ignore[no-any-return]
 
+    def require_scopes(self, *scopes: str) -> None:
+        """Go on only if the caller's token has all of these scopes; as `RequestContext.require_scopes`."""
+        self.request_context.require_scopes(*scopes)
+
     @property
     def protocol_version(self) -> str:
         """The revision that the client speaks."""

@@ -162,7 +162,7 @@ class Returns:
             NonFinite: There is a number in it that JSON does not have.
             PydanticSerializationError: A part of it cannot be written.
         """
-        kind: Any = type(value)
+        kind = codec.type_of(value)
         if kind is CallToolResult:
             return self._checked(value)
         if kind is Result:

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from mcp_core import Client, RequestContext, Server
@@ -568,6 +569,92 @@ async def test_a_verifier_says_what_a_broad_scope_contains() -> None:
     app = Heard().server.streamable_http_app(auth=settings(required_scopes=["write"]), token_verifier=Broadening())
     told = {token: (await ask(app, shaking(), bearer_of(token))).status for token in contained}
     assert told == {"admin": 200, "write": 200, "read": 403}
+
+
+# --- 403: scopes that only one operation needs ------------------------------------------------------------
+
+FOR_SELLING: Final = challenge("insufficient_scope", "the token's scope is too small", "read books:write books:sell")
+
+
+def selling(*, reports: bool = False, waits: bool = False, **options: Any) -> ASGIApp:
+    """A server with a tool that takes more than the server itself."""
+
+    async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
+        if reports:
+            await ctx.report_progress(1)
+        if waits:
+            await anyio.lowlevel.checkpoint()
+        ctx.require_scopes("books:write", "books:sell")
+        return CallToolResult(content=[])
+
+    server = Server("shop", on_call_tool=call_tool)
+    known = Tokens(
+        access("reader", scopes=["read"]), access("seller", scopes=["read", "books:sell", "books:write", "more"])
+    )
+    return server.streamable_http_app(auth=settings(required_scopes=["read"]), token_verifier=known, **options)
+
+
+@pytest.mark.requirement("R-AUTH-05")
+@pytest.mark.requirement("R-AUTH-06")
+@pytest.mark.parametrize("waits", [False, True], ids=["at once", "waits"])
+@pytest.mark.parametrize("options", [{}, {"json_response": True}, {"stateless_http": True}], ids=str)
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_handler_that_needs_more_says_all_that_it_needs(era: str, options: Any, waits: bool) -> None:
+    app = selling(waits=waits, **options)
+    if era == "handshake" and "stateless_http" in options:
+        message = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "whoami"}}
+        reply = await ask(app, message, bearer_of("reader"), ("MCP-Protocol-Version", "2025-11-25"))
+    else:
+        reply = await called(app, era, "reader")
+    assert (reply.status, reply.challenge) == (403, FOR_SELLING)
+    assert reply.json["id"] == (1 if era == "modern" else 2)
+    assert reply.json["error"] == {
+        "code": -32600,
+        "message": "the access token's scope is too small; needed: books:write books:sell",
+    }
+
+
+@pytest.mark.requirement("R-AUTH-06")
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_handler_that_needs_no_more_than_there_is_goes_on(era: str) -> None:
+    reply = await called(selling(), era, "seller")
+    assert (reply.status, reply.challenge) == (200, None)
+    assert "result" in reply.json
+
+
+@pytest.mark.requirement("R-AUTH-06")
+async def test_once_a_stream_is_open_the_error_is_in_it() -> None:
+    message, headers = stateless("tools/call", "whoami")
+    message["params"]["_meta"]["progressToken"] = 1
+    reply = await ask(selling(reports=True), message, bearer_of("reader"), *headers)
+    assert reply.status == 200
+    assert b"notifications/progress" in reply.body
+    assert b"needed: books:write books:sell" in reply.body
+
+
+async def test_where_no_token_is_asked_for_no_scope_is() -> None:
+    async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
+        ctx.require_scopes("books:write")
+        return CallToolResult(content=[])
+
+    message, headers = stateless("tools/call", "whoami")
+    reply = await ask(Server("open", on_call_tool=call_tool).streamable_http_app(), message, *headers)
+    assert (reply.status, "result" in reply.json) == (200, True)
+
+
+@pytest.mark.requirement("R-AUTH-06")
+async def test_a_typed_tool_asks_for_scopes_the_same_way() -> None:
+    mcp = MCPServer("shop")
+
+    @mcp.tool()
+    async def whoami(ctx: Context) -> str:
+        ctx.require_scopes("books:write", "books:sell")
+        return "a seller"
+
+    known = Tokens(access("reader", scopes=["read"]))
+    app = mcp.streamable_http_app(auth=settings(required_scopes=["read"]), token_verifier=known)
+    reply = await called(app, "modern", "reader")
+    assert (reply.status, reply.challenge) == (403, FOR_SELLING)
 
 
 # --- 400: no proper header ---------------------------------------------------------------------------------

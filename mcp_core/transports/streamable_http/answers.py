@@ -169,8 +169,8 @@ class Answer:
 
     def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
         """Send the result, or the error, and end."""
-        plain = not self._exchange.started and not self._waiting and self._stored is None
-        if plain and (self._accepts.json or status != 200):
+        unsaid = not self._exchange.started and not self._waiting
+        if unsaid and (status != 200 or (self._accepts.json and self._stored is None)):
             return self._exchange.reply(status, message, self.headers)
         return self._last(message)
 

@@ -82,9 +82,9 @@ class StreamableHTTP:
         self._guard = Guard(options.host, options.transport_security)
         if (options.auth is None) != (options.token_verifier is None):
             raise ValueError("auth and token_verifier go together: pass both")
-        self._bearer: BearerGuard | None = None
+        self.bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
-            self._bearer = BearerGuard(options.auth, options.token_verifier)
+            self.bearer = BearerGuard(options.auth, options.token_verifier)
         self._serves_handshakes = any(not is_modern(revision) for revision in server.protocol_versions)
         self._path = options.streamable_http_path.rstrip("/")
         self.marks = Marks(server)
@@ -133,8 +133,8 @@ class StreamableHTTP:
         if scope["path"] != self._path and not self._is_endpoint(scope):
             return self._elsewhere(exchange)
         exchange.head = self._guard.admit(scope)
-        if self._bearer is not None:
-            return self._proven(exchange, self._bearer)
+        if self.bearer is not None:
+            return self._proven(exchange, self.bearer)
         return self._post(exchange, None) if scope["method"] == "POST" else self._others(exchange, None)
 
     async def _proven(self, exchange: Exchange, bearer: BearerGuard) -> None:
@@ -153,8 +153,8 @@ class StreamableHTTP:
         health = self.options.health_path
         if health is not None and _without_root(exchange.scope) == health.rstrip("/"):
             await _published(exchange, b'{"status":"ok"}')
-        elif self._bearer is not None and exchange.scope["path"].rstrip("/") in self._bearer.metadata_paths:
-            await _published(exchange, self._bearer.metadata)
+        elif self.bearer is not None and exchange.scope["path"].rstrip("/") in self.bearer.metadata_paths:
+            await _published(exchange, self.bearer.metadata)
         else:
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
 

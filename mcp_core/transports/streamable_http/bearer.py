@@ -79,6 +79,11 @@ class BearerGuard:
             raise self._challenge(403, "the token's scope is too small", "insufficient_scope")
         return access
 
+    def step_up(self, scopes: tuple[str, ...]) -> Header:
+        """The challenge to a caller whose token is good, but not for what it asks for (R-AUTH-06)."""
+        needed = [*self._settings.required_scopes, *scopes]
+        return self._header("the token's scope is too small", "insufficient_scope", list(dict.fromkeys(needed)))
+
     def _is_for_us(self, access: AccessToken) -> bool:
         if access.resource is None:
             return False
@@ -86,12 +91,15 @@ class BearerGuard:
         return any(_canonical(audience) == self._resource for audience in audiences) and self._resource is not None
 
     def _challenge(self, status: int, reason: str, error: str | None = None) -> Refused:
-        parts = [] if error is None else [f'error="{error}"', f'error_description="{reason}"']
-        if self._settings.required_scopes:
-            parts.append(f'scope="{" ".join(self._settings.required_scopes)}"')
-        parts.append(f'resource_metadata="{self._metadata_url}"')
-        header: Header = (b"www-authenticate", f"Bearer {', '.join(parts)}".encode("latin-1"))
+        header = self._header(reason, error, self._settings.required_scopes)
         return Refused(status, InvalidRequest(f"{_STATUS[status]}: {reason}"), headers=[header])
+
+    def _header(self, reason: str, error: str | None, scopes: list[str]) -> Header:
+        parts = [] if error is None else [f'error="{error}"', f'error_description="{reason}"']
+        if scopes:
+            parts.append(f'scope="{" ".join(scopes)}"')
+        parts.append(f'resource_metadata="{self._metadata_url}"')
+        return b"www-authenticate", f"Bearer {', '.join(parts)}".encode("latin-1")
 
 
 _STATUS: Final = {400: "Unauthorized", 401: "Unauthorized", 403: "Forbidden"}

@@ -8,7 +8,6 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; R-HTTPL-01 to R-HTTPL-13.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,7 +26,7 @@ from mcp_core.revisions import V2025_03_26, V2025_11_25
 from mcp_core.transports.streamable_http.answers import Answer, Stored
 from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
-from mcp_core.transports.streamable_http.handshake_calls import answered, notified, stated_revision
+from mcp_core.transports.streamable_http.handshake_calls import answered, notified, sent, stated_revision
 from mcp_core.transports.streamable_http.heads import Header
 from mcp_core.transports.streamable_http.peers import LonePeer
 from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session, subject_of
@@ -66,7 +65,7 @@ async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
         answer = Answer(exchange, json_only=app.options.json_response, stored=stored)
         peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
         if stored is None:
-            await _send(answer, await answered(app, peer, frame))
+            await sent(app, peer, answer, await answered(app, peer, frame))
         else:
             await _send_kept(app, peer, frame, stored, answer)
 
@@ -77,13 +76,9 @@ async def _send_kept(app: StreamableHTTP, peer: HandshakePeer, frame: Request, s
     try:
         if stored.primes and answer.can_stream:
             await answer.prime()
-        await _send(answer, await answered(app, peer, frame))
+        await sent(app, peer, answer, await answered(app, peer, frame))
     finally:
         peer.session.streams.pop(stored.stream_id, None)
-
-
-def _send(answer: Answer, message: bytes | None) -> Awaitable[None]:
-    return answer.nothing() if message is None else answer.result(message)
 
 
 async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
@@ -118,7 +113,10 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth:
             else:
                 message = await answered(app, peer, frame)
                 answers += [] if message is None else [message]
-        await _send(answer, b"[%b]" % b",".join(answers) if answers else None)
+        if answers:
+            await answer.result(b"[%b]" % b",".join(answers))
+        else:
+            await answer.nothing()
 
 
 async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
@@ -185,7 +183,7 @@ async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, a
     peer = HandshakePeer(app.server, session, exchange, answer, await app.state(), auth)
     message = await answered(app, peer, frame)
     if session.handshake is None:  # refused: there is no id to give out
-        await _send(answer, message)
+        await sent(app, peer, answer, message)
         return
     if not app.sessions.add(session):
         raise Refused(
@@ -193,7 +191,7 @@ async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, a
         )
     session.forget = app.follow(session)
     answer.headers = ((SESSION_ID, session.session_id.encode()),)
-    await _send(answer, message)
+    await sent(app, peer, answer, message)
 
 
 _RETRY: Final[Header] = (b"retry-after", b"10")

@@ -6,24 +6,26 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; basic/utilities/cancellati
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
-from mcp_core.dispatch import Call
+from mcp_core.dispatch import Call, Refusal
 from mcp_core.errors import InvalidRequest
 from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response
 from mcp_core.revisions import HANDSHAKE_REVISIONS
+from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.heads import VERSION
-from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.peers import LonePeer, challenged
 from mcp_core.transports.streamable_http.sessions import HandshakePeer
 
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
 
-__all__ = ["answered", "begun", "notified", "stated_revision", "waited"]
+__all__ = ["answered", "begun", "notified", "sent", "stated_revision", "waited"]
 
 AnyPeer: TypeAlias = HandshakePeer | LonePeer
 
@@ -46,11 +48,16 @@ def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: Request
 
 
 def begun(peer: AnyPeer, frame: Request) -> bytes | Call:
-    """The answer, or the call if its handler waits."""
-    started = peer.server.dispatcher.begin(frame, peer)
-    if isinstance(started, Call) and steps_by_hand():
-        return started.step() or started
-    return started  # type: ignore[no-any-return]
+    """The answer, or the call if its handler waits. `peer.call` is the call from here on."""
+    dispatcher = peer.server.dispatcher
+    call = dispatcher.open(frame, peer)
+    if isinstance(call, Refusal):
+        return call.answer
+    peer.call = call
+    answer: bytes | Call = dispatcher.start(call)
+    if isinstance(answer, Call) and steps_by_hand():
+        return call.step() or answer
+    return answer
 
 
 async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None:
@@ -100,3 +107,11 @@ async def notified(peer: AnyPeer, frame: Frame) -> None:
         work = peer.server.dispatcher.notify(frame, peer)
         if work is not None:
             await work
+
+
+def sent(app: StreamableHTTP, peer: AnyPeer, answer: Answer, message: bytes | None) -> Awaitable[None]:
+    """Send the answer to the peer's call, or end without one."""
+    if message is None:
+        return answer.nothing()
+    error = None if peer.call is None else peer.call.error
+    return answer.result(message, 200 if error is None else challenged(app, answer, error))

@@ -13,9 +13,12 @@ from msgspec import Raw
 
 from mcp_core.backend import Waiter
 from mcp_core.backend.interruptible import Interruptible
+from mcp_core.dispatch import Call
 from mcp_core.errors import (
     HeaderMismatch,
+    InsufficientScope,
     LocalProtocolError,
+    MCPError,
     MethodNotFound,
     MissingClientCapability,
     UnsupportedProtocolVersion,
@@ -28,7 +31,15 @@ from mcp_core.transports.streamable_http.exchange import Exchange
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
 
-__all__ = ["LonePeer", "ModernPeer", "UnheardPeer"]
+__all__ = ["LonePeer", "challenged", "ModernPeer", "UnheardPeer"]
+
+
+def challenged(app: StreamableHTTP, answer: Answer, error: MCPError | None) -> int:
+    """The status that an answer with this error has; a challenge is put in its headers (R-AUTH-06)."""
+    if app.bearer is None or not isinstance(error, InsufficientScope):
+        return 200
+    answer.headers = (*answer.headers, app.bearer.step_up(error.scopes))
+    return 403
 
 
 class _RequestPeer:
@@ -108,9 +119,13 @@ class ModernPeer(_RequestPeer):
     def abandoned(self, request_id: RequestId) -> bool:
         return self.gone
 
-    def outcome(self, message: bytes, code: int | None) -> Awaitable[None]:
-        """Send the answer, whose error has this code if it is one."""
-        return self.result(message, 200 if code is None else _STATUS.get(code, 200))
+    def outcome(self, message: bytes, error: MCPError | None) -> Awaitable[None]:
+        """Send the answer, which has this error in it if that is not `None`."""
+        if error is None:
+            return self.result(message)
+        if isinstance(error, InsufficientScope):
+            return self.answer.result(message, challenged(self._app, self.answer, error))
+        return self.result(message, _STATUS.get(error.code, 200))
 
 
 class UnheardPeer(ModernPeer):
@@ -125,7 +140,7 @@ class UnheardPeer(ModernPeer):
 class LonePeer(_RequestPeer):
     """A client of the handshake era, of which nothing is kept from one request to the next."""
 
-    __slots__ = ("handshake", "json_only", "work")
+    __slots__ = ("call", "handshake", "json_only", "work")
 
     shakes_hands = True
 
@@ -148,6 +163,7 @@ class LonePeer(_RequestPeer):
         self.handshake = handshake
         self.json_only = app.options.json_response
         self.work: Interruptible | None = None
+        self.call: Call | None = None
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent: it takes a session, and this server keeps none")

@@ -31,18 +31,28 @@ _SETTINGS: Final[dict[str, Any]] = {"log_level": "warning", "access_log": False,
 
 
 def serve(
-    server: Server[Any], *, host: str = "127.0.0.1", port: int = 8000, loop: str | None = None, **options: Any
+    server: Server[Any],
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    workers: int = 1,
+    loop: str | None = None,
+    **options: Any,
 ) -> None:
     """Serve until SIGINT or SIGTERM; open streams are ended then, so that nothing holds it up.
 
-    `uvicorn` is a dict of further settings for `uvicorn.Config`.
+    `workers` are processes behind the same port, each with the server of its own (see
+    `workers`). `uvicorn` is a dict of further settings for `uvicorn.Config`.
 
     Raises:
-        RuntimeError: uvicorn is not installed, or an event loop runs already.
-        ValueError: uvicorn has no such loop.
+        RuntimeError: uvicorn is not installed, an event loop runs already, or workers could
+            not start.
+        ValueError: uvicorn has no such loop, or the workers could not serve together.
     """
     if loop not in (None, "asyncio", "uvloop"):
         raise ValueError(f"HTTP is served on asyncio or uvloop, not on {loop!r}")
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1; got {workers!r}")
     if _is_running():
         raise RuntimeError("an event loop is running already; serve streamable_http_app() there")
     try:
@@ -50,10 +60,17 @@ def serve(
     except ImportError as exc:
         raise RuntimeError('serving HTTP needs uvicorn; install it with: pip install "mcpcore[http]"') from exc
     settings: dict[str, Any] = options.pop("uvicorn", {})
-    app = StreamableHTTP(server, HTTPOptions(host=host, **options))
+    options["host"] = host
+    app = StreamableHTTP(server, HTTPOptions(**options))
     chosen: Any = loop or ("uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
+    settings = {**_SETTINGS, "host": host, "port": port, "loop": chosen, **settings}
+    if workers != 1:
+        from mcp_core.transports.streamable_http.workers import serve_with_workers
+
+        serve_with_workers(server, options, settings, workers)
+        return
     make: Any = uvicorn.Config
-    config = make(app, **{**_SETTINGS, "host": host, "port": port, "loop": chosen, **settings})
+    config = make(app, **settings)
 
     class Serving(uvicorn.Server):
         """Ends when a signal comes, as if that were all the program was waiting for."""

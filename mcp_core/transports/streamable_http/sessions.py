@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from mcp_core.backend import Waiter, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
+from mcp_core.dispatch import Call
 from mcp_core.endings import Endings
 from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
 from mcp_core.messages import RequestId, encode_notification, encode_request
@@ -239,7 +240,7 @@ def subject_of(auth: Any) -> Any:
 class HandshakePeer:
     """The client of one request, or of one notification, of a session."""
 
-    __slots__ = ("answer", "auth", "exchange", "lifespan_context", "server", "session", "work")
+    __slots__ = ("answer", "auth", "call", "exchange", "lifespan_context", "server", "session", "work")
 
     shakes_hands = True
 
@@ -250,6 +251,7 @@ class HandshakePeer:
         self.lifespan_context = state
         self.auth = auth
         self.work: Interruptible | None = None
+        self.call: Call | None = None
         self.session = session
         self.exchange = exchange
         self.answer = answer

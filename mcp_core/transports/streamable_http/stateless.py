@@ -14,7 +14,7 @@ from mcp_core.messages import Frame, Request
 from mcp_core.revisions import V2025_03_26
 from mcp_core.session import Handshake
 from mcp_core.transports.streamable_http.exchange import Exchange
-from mcp_core.transports.streamable_http.handshake_calls import begun, notified, stated_revision, waited
+from mcp_core.transports.streamable_http.handshake_calls import begun, notified, sent, stated_revision, waited
 from mcp_core.transports.streamable_http.peers import LonePeer
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ async def post_stateless(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
     peer = LonePeer(app, exchange, state, auth, handshake)
     started = begun(peer, frame)
     message = started if isinstance(started, bytes) else await waited(app, peer, started)
-    if message is None:
-        await peer.answer.nothing()
+    if message is None or (peer.call is not None and peer.call.error is not None):
+        await sent(app, peer, peer.answer, message)
     else:
         await peer.result(message)

@@ -1,0 +1,132 @@
+"""Several processes behind one port: uvicorn starts, watches and replaces them.
+
+Each finds the server anew, by importing the module that it is a global of. Nothing is
+common to them but the port: no sessions, and no changes that one of them announces.
+Knows uvicorn; loaded only by `serve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import inspect
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import uvicorn
+from uvicorn.config import STARTUP_FAILURE
+from uvicorn.supervisors import Multiprocess
+
+from mcp_core import journal
+from mcp_core.request_state import SHARED_KEY
+from mcp_core.revisions import is_modern
+from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
+
+if TYPE_CHECKING:
+    from mcp_core.server import Server
+
+__all__ = ["serve_with_workers"]
+
+_journal = journal.Journal(__name__)
+
+
+class Located(msgspec.Struct, frozen=True):
+    """Where a worker finds the server, and how it is to serve it: the factory of its app."""
+
+    module: str
+    name: str
+    options: dict[str, Any]
+    grace: float
+
+    def __call__(self) -> StreamableHTTP:
+        """The app; it ends its streams when the signal comes that ends the worker."""
+        try:
+            found = getattr(importlib.import_module(self.module), self.name)
+        except Exception as exc:
+            # Of any other way to end, uvicorn thinks that the next worker may do better.
+            _journal.error("a worker cannot import the server from %s", self.module, exc=exc)
+            journal.flush()
+            sys.exit(STARTUP_FAILURE)
+        app = StreamableHTTP(getattr(found, "server", found), HTTPOptions(**self.options))
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            app.end_streams()
+            loop.call_later(max(self.grace - 0.5, 0), app.cut_off)
+
+        for number in (signal.SIGINT, signal.SIGTERM):
+            _tell_too(number, lambda: loop.call_soon_threadsafe(end))
+        return app
+
+
+def _tell_too(number: int, call: Callable[[], object]) -> None:
+    """Make a call when a signal comes, after whoever is told of it now."""
+    before: Any = signal.getsignal(number)
+
+    def told(number: int, frame: FrameType | None) -> None:
+        if callable(before):
+            before(number, frame)
+        call()
+
+    signal.signal(number, told)
+
+
+def locate(server: Server[Any]) -> tuple[str, str]:
+    """The module and the name of the global that the server is, or is the `.server` of.
+
+    Raises:
+        ValueError: There is none.
+    """
+    program = sys.modules["__main__"]
+    modules = {name: module for name, module in sys.modules.items() if module is not program}
+    # What came by `python -c` and the like, no worker can run again.
+    if getattr(program, "__spec__", None) is not None or hasattr(program, "__file__"):
+        modules["__main__"] = program
+    for module_name, module in modules.items():
+        for name, value in list(vars(module).items()):
+            if value is server or inspect.getattr_static(value, "server", None) is server:
+                return module_name, name
+    raise ValueError("workers=... needs a server that is a global of a module, where each worker can find it")
+
+
+def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: dict[str, Any], workers: int) -> None:
+    """Serve until SIGINT or SIGTERM.
+
+    Raises:
+        ValueError: The server cannot be found by a worker, or the options take sessions.
+        RuntimeError: The workers could not start; what they said is in the log.
+    """
+    if not options.get("stateless_http") and not all(is_modern(revision) for revision in server.protocol_versions):
+        raise ValueError(
+            "workers have no sessions in common: pass stateless_http=True as well, "
+            'or make the server with protocol_versions=["2026-07-28"]'
+        )
+    module, name = locate(server)
+    factory = Located(module, name, options, settings.get("timeout_graceful_shutdown") or 0)
+    make: Any = uvicorn.Config
+    config = make(factory, factory=True, workers=workers, **settings)
+    os.environ.setdefault(SHARED_KEY, secrets.token_hex(32))
+    with _signals_kept():
+        supervisor = Multiprocess(config, sockets=[config.bind_socket()])
+        supervisor.run()
+    if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
+        raise RuntimeError("the workers could not start; the log says why")
+
+
+@contextmanager
+def _signals_kept() -> Generator[None, None, None]:
+    """uvicorn's supervisor takes all signals, and does not give them back."""
+    before = {number: signal.getsignal(number) for number in signal.valid_signals() if number != signal.SIGKILL}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if handler is not None and signal.getsignal(number) is not handler:
+                signal.signal(number, handler)

@@ -1,0 +1,30 @@
+"""A server that says which process serves it, and may refuse to be served by workers."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+
+from mcp_core.request_state import RequestStateSealer
+from mcp_typed import Context, MCPServer
+
+mcp = MCPServer("crew")
+sealer = RequestStateSealer()
+
+
+@mcp.tool(run="inline")
+def pid() -> int:
+    """The process."""
+    return os.getpid()
+
+
+@mcp.tool()
+async def keep(ctx: Context) -> str:
+    """A state, or what is in the one that comes back."""
+    if ctx.request_state is None:
+        return sealer.seal(ctx.request_context, "kept")
+    return str(sealer.open(ctx.request_context, ctx.request_state))
+
+
+if os.environ.get("CREW_IS_ILL") and multiprocessing.parent_process() is not None:
+    raise RuntimeError("the crew is ill")
