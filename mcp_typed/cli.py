@@ -41,18 +41,26 @@ def main() -> None:
 
 @main.command()
 @click.argument("file")
-@click.option(
-    "--loop", type=click.Choice(["asyncio", "uvloop", "trio"]), default="asyncio", help="The event loop to run on."
-)
-def run(file: str, loop: Any) -> None:
-    """Serve FILE on stdin and stdout."""
+@click.option("--loop", type=click.Choice(["asyncio", "uvloop", "trio"]), help="The event loop to run on.")
+@click.option("--http", "over_http", is_flag=True, help="Serve over HTTP instead. Needs the extra http.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen, with --http.")
+@click.option("--port", default=8000, show_default=True, help="The port, with --http.")
+@click.option("--workers", default=1, show_default=True, help="Processes, with --http; several keep no sessions.")
+def run(file: str, loop: Any, over_http: bool, host: str, port: int, workers: int) -> None:
+    """Serve FILE on stdin and stdout, or over HTTP."""
     from mcp_typed.loading import NoServer, load_server
 
     try:
         server = load_server(file)
     except NoServer as exc:
         raise click.ClickException(str(exc)) from exc
-    server.run(loop=loop)
+    if not over_http:
+        server.run(loop=loop)
+        return
+    try:
+        server.run("streamable-http", loop=loop, host=host, port=port, workers=workers, stateless_http=workers > 1)
+    except (RuntimeError, ValueError) as exc:
+        raise click.ClickException(str(exc)) from exc
 
 
 @main.command()

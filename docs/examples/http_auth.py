@@ -25,6 +25,13 @@ def who(ctx: Context) -> str:
     return ctx.auth.client_id if ctx.auth is not None else "nobody"
 
 
+@mcp.tool
+async def correct(ctx: Context, harbour: str, minutes: int) -> str:
+    """Correct the tide table of a harbour."""
+    ctx.require_scopes("tides:write")
+    return f"{harbour} is {minutes} minutes later"
+
+
 app = mcp.streamable_http_app(
     auth=AuthSettings(
         issuer_url="https://login.example",

@@ -96,6 +96,28 @@ def test_the_command_line_of_a_file_serves(weather_server: Served) -> None:
     }
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_command_serves_a_file(workers: int) -> None:
+    def command(port: int) -> list[str]:
+        options = ["--http", "--port", str(port), "--workers", str(workers)]
+        return [sys.executable, "-m", "mcp_typed", "run", "docs/examples/weather.py", *options]
+
+    with started(command) as served:
+        caller = stateless(served.port)
+        with Connection(served.port) as connection:
+            answer = connection.send(caller.calling("get_weather", city="Kyiv")).answer()
+        assert answer.json["result"]["structuredContent"]["conditions"] == "Overcast in Kyiv"
+        assert served.stop() == 0
+        assert served.errors == ""
+
+
+def test_the_command_says_what_is_wrong() -> None:
+    command = [sys.executable, "-m", "mcp_typed", "run", "docs/examples/weather.py", "--http", "--loop", "trio"]
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=20, check=False)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == "Error: HTTP is served on asyncio or uvloop, not on 'trio'\n"
+
+
 def test_options_reach_the_app_and_uvicorn() -> None:
     options: dict[str, Any] = {
         "streamable_http_path": "/api",
