@@ -24,7 +24,7 @@ from mcp_core import codec
 from mcp_core.context import RequestContext
 from mcp_core.errors import InvalidParams
 
-__all__ = ["SHARED_KEY", "RequestStateSealer"]
+__all__ = ["SHARED_KEY", "RequestStateSealer", "keep_shared_key"]
 
 _ROUND: Final = ("_meta", "inputResponses", "requestState")
 """Params that differ from round to round; all others must be the same."""
@@ -34,8 +34,18 @@ SHARED_KEY: Final = "MCPCORE_STATE_KEY"
 """The environment variable by which worker processes have one key in common, as hexadecimal digits."""
 
 
+_shared: list[str] = []
+
+
+def keep_shared_key() -> None:
+    """Take the common key out of the environment, which programs that a tool starts would inherit."""
+    shared = os.environ.pop(SHARED_KEY, None)
+    if shared is not None:
+        _shared[:] = [shared]
+
+
 def _own_key() -> bytes:
-    shared = os.environ.get(SHARED_KEY)
+    shared = _shared[0] if _shared else os.environ.get(SHARED_KEY)
     return bytes.fromhex(shared) if shared else secrets.token_bytes(32)
 
 

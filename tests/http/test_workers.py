@@ -12,6 +12,7 @@ from collections.abc import Generator
 import pytest
 
 from mcp_core import Server
+from mcp_core.transports.streamable_http import InMemoryEventStore
 from tests.http import worker_server
 from tests.http.serving import ROOT, Served, free_port, run_command, serving
 from tests.http.sockets import Connection, stateless, text_of
@@ -55,6 +56,7 @@ def test_all_of_them_answer_and_one_that_dies_is_replaced(crew: Served) -> None:
 
 def test_what_one_seals_the_other_opens(crew: Served) -> None:
     caller = stateless(crew.port)
+    assert caller.call("inherited") == "[]"
     state = caller.call("keep")
     by: set[int] = set()
     end = time.monotonic() + SECONDS
@@ -111,6 +113,16 @@ def test_a_server_that_no_worker_can_find_is_refused() -> None:
     ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=20, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "a global of a module" in ended.stdout
+
+
+def test_options_that_cannot_travel_are_refused() -> None:
+    class Elsewhere(InMemoryEventStore):
+        """A class that no other process knows."""
+
+    with pytest.raises(ValueError, match="by pickle, which cannot take these: .*Elsewhere"):
+        worker_server.mcp.run(
+            "streamable-http", port=free_port(), workers=2, stateless_http=True, event_store=Elsewhere()
+        )
 
 
 def test_sessions_are_refused() -> None:

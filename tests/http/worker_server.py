@@ -18,6 +18,12 @@ def pid() -> int:
     return os.getpid()
 
 
+@mcp.tool(run="inline")
+def inherited() -> list[str]:
+    """What programs that a tool starts would find in their environment."""
+    return [name for name in os.environ if name.startswith("MCPCORE")]
+
+
 @mcp.tool()
 async def keep(ctx: Context) -> str:
     """A state, or what is in the one that comes back."""

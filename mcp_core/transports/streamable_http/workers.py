@@ -11,6 +11,7 @@ import asyncio
 import importlib
 import inspect
 import os
+import pickle
 import secrets
 import signal
 import sys
@@ -25,7 +26,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from mcp_core import journal
-from mcp_core.request_state import SHARED_KEY
+from mcp_core.request_state import SHARED_KEY, keep_shared_key
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
 
@@ -47,6 +48,7 @@ class Located(msgspec.Struct, frozen=True):
 
     def __call__(self) -> StreamableHTTP:
         """The app; it ends its streams when the signal comes that ends the worker."""
+        keep_shared_key()
         try:
             found = getattr(importlib.import_module(self.module), self.name)
         except Exception as exc:
@@ -100,7 +102,7 @@ def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: d
     """Serve until SIGINT or SIGTERM.
 
     Raises:
-        ValueError: The server cannot be found by a worker, or the options take sessions.
+        ValueError: The server or the options cannot be brought to a worker, or take sessions.
         RuntimeError: The workers could not start; what they said is in the log.
     """
     if not options.get("stateless_http") and not all(is_modern(revision) for revision in server.protocol_versions):
@@ -110,6 +112,10 @@ def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: d
         )
     module, name = locate(server)
     factory = Located(module, name, options, settings.get("timeout_graceful_shutdown") or 0)
+    try:
+        pickle.dumps((factory, settings))
+    except Exception as exc:
+        raise ValueError(f"workers are given their options by pickle, which cannot take these: {exc}") from exc
     make: Any = uvicorn.Config
     config = make(factory, factory=True, workers=workers, **settings)
     os.environ.setdefault(SHARED_KEY, secrets.token_hex(32))
