@@ -7,8 +7,8 @@ basic/patterns/mrtr, "Client Requirements".
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final, Self, TypeAlias, cast
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 
 import anyio
 import msgspec
@@ -613,19 +613,22 @@ def _with_meta(params: Any, meta: dict[str, Any], revision: str) -> Any:
 Start: TypeAlias = Callable[[Callable[[Channel], Connection]], Connection]
 """Makes the connection on a channel and lets messages in."""
 
+_C = TypeVar("_C", bound=Channel)
+
 
 def _opener(target: Any) -> Callable[[Backend], Any]:
     if isinstance(target, StdioServerParameters):
-        return lambda backend: _over_process(backend, target)
+        return lambda backend: _over(
+            open_process(backend, target), lambda channel, receiver: backend.spawn(channel.run(receiver))
+        )
     server = _server_of(target)
     if server is not None:
         return lambda backend: _in_memory(backend, server)
-    if isinstance(target, str):
-        from mcp_core.transports.http_client import StreamableHTTPParameters
+    if isinstance(target, str) or type(target).__name__ == "StreamableHTTPParameters":
+        from mcp_core.transports.http_client import StreamableHTTPParameters, open_http
 
-        return lambda backend: _over_http(backend, StreamableHTTPParameters(url=target))
-    if type(target).__name__ == "StreamableHTTPParameters":
-        return lambda backend: _over_http(backend, target)
+        parameters = StreamableHTTPParameters(url=target) if isinstance(target, str) else target
+        return lambda backend: _over(open_http(backend, parameters), lambda channel, receiver: channel.start(receiver))
     raise TypeError(f"a client connects to a Server, a URL, or the parameters of one, not to {target!r}")
 
 
@@ -638,26 +641,14 @@ def _server_of(target: Any) -> Server[Any] | None:
 
 
 @asynccontextmanager
-async def _over_process(backend: Backend, parameters: StdioServerParameters) -> AsyncGenerator[Start, None]:
-    async with open_process(backend, parameters) as channel:
+async def _over(
+    opening: AbstractAsyncContextManager[_C], let_in: Callable[[_C, Connection], object]
+) -> AsyncGenerator[Start, None]:
+    async with opening as channel:
 
         def start(connect: Callable[[Channel], Connection]) -> Connection:
             connection = connect(channel)
-            backend.spawn(channel.run(connection))
-            return connection
-
-        yield start
-
-
-@asynccontextmanager
-async def _over_http(backend: Backend, parameters: Any) -> AsyncGenerator[Start, None]:
-    from mcp_core.transports.http_client import open_http
-
-    async with open_http(backend, parameters) as channel:
-
-        def start(connect: Callable[[Channel], Connection]) -> Connection:
-            connection = connect(channel)
-            channel.start(connection)
+            let_in(channel, connection)
             return connection
 
         yield start

@@ -111,7 +111,7 @@ async def test_a_response_that_is_no_answer_is_told_by_its_status(
     mode: str, status: int, kind: str, body: bytes, told: str
 ) -> None:
     async def respond(turn: Turn) -> None:
-        headers = {"location": "http://127.0.0.1:8000/mcp/"} if status == 307 else {}
+        headers = {"location": "http://me:secret@127.0.0.1:8000/mcp/?token=secret"} if status == 307 else {}
         await turn.reply(status, body, kind, **headers)
 
     async with wired(acting({"tools/list": respond})) as wire, wire.client(mode) as client:
@@ -205,7 +205,7 @@ async def test_what_is_no_message_on_a_stream_is_overlooked(mode: str) -> None:
 
 @both_modes
 async def test_a_stream_that_stays_open_after_the_answer_is_closed(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{CLIENT}._STREAM_CLOSES", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.streams.RESPONSE_ENDS", 0.01)
     heard = Notices()
 
     async def call(turn: Turn) -> None:
@@ -234,7 +234,7 @@ async def test_an_answer_may_be_large_but_not_without_limit(
 
     async with wired(acting({"tools/call": call})) as wire, wire.client(mode) as client:
         assert text_of(await client.call_tool("x")) == "x" * 2_000_000
-        monkeypatch.setattr(f"{CLIENT}.MAX_MESSAGE", 1_000_000)
+        monkeypatch.setattr(f"{CLIENT}.{'streams' if streamed else 'endpoint'}.MAX_MESSAGE", 1_000_000)
         with pytest.raises(InvalidResult, match=r"1000000 byte"):
             await client.call_tool("x")
     assert wire.log.count("POST tools/call") == 2
@@ -291,7 +291,7 @@ async def test_a_client_that_is_sent_away_comes_back_for_the_rest_in_time() -> N
 
 
 async def test_a_connection_that_fails_amid_an_answer_loses_none_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{CLIENT}._RETRY", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.streams._RETRY", 0.01)
     steps = [anyio.Event() for _ in range(4)]
 
     async def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
@@ -372,7 +372,7 @@ def answered(*lines: str) -> Act:
 async def test_an_answer_is_come_back_for_until_it_is_there(
     acts: list[Act], ids: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{CLIENT}._LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(f"{CLIENT}.streams._LONGEST_PAUSE", 0.0)
     resumed = Resumed(*acts)
     async with wired(acting({"tools/call": pending, "GET": resumed})) as wire, wire.client("legacy") as client:
         assert (await client.call_tool("x")).content == []
@@ -398,7 +398,7 @@ async def test_an_answer_is_come_back_for_until_it_is_there(
 async def test_an_answer_that_cannot_be_come_back_for_is_given_up(
     acts: list[Act], told: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{CLIENT}._LONGEST_PAUSE", 0.0)
+    monkeypatch.setattr(f"{CLIENT}.streams._LONGEST_PAUSE", 0.0)
     resumed = Resumed(*acts)
     async with wired(acting({"tools/call": pending, "GET": resumed})) as wire, wire.client("legacy") as client:
         with pytest.raises(ConnectionClosed) as caught:
@@ -433,8 +433,8 @@ async def break_stream(wire: Wire) -> None:
 
 @pytest.mark.parametrize("with_store", [True, False])
 async def test_the_stream_of_a_session_is_opened_again(with_store: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{CLIENT}._RETRY", 0.01)
-    monkeypatch.setattr(f"{CLIENT}._LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.streams._RETRY", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.streams._LONGEST_PAUSE", 0.01)
     server = changing()
     heard = Notices()
     app = server.streamable_http_app(event_store=InMemoryEventStore() if with_store else None)
@@ -462,8 +462,8 @@ async def test_the_stream_of_a_session_is_opened_again(with_store: bool, monkeyp
 async def test_the_stream_of_a_session_is_taken_up_where_it_broke_off(
     acts: list[Act], taken_up_with: list[str | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"{CLIENT}._RETRY", 0.01)
-    monkeypatch.setattr(f"{CLIENT}._LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.streams._RETRY", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.streams._LONGEST_PAUSE", 0.01)
     heard = Notices()
     ids: list[str | None] = []
 

@@ -119,7 +119,7 @@ def test_options_that_cannot_travel_are_refused() -> None:
     class Elsewhere(InMemoryEventStore):
         """A class that no other process knows."""
 
-    with pytest.raises(ValueError, match="by pickle, which cannot take these: .*Elsewhere"):
+    with pytest.raises(ValueError, match=r"by pickle, which cannot take these: .*Elsewhere"):
         worker_server.mcp.run(
             "streamable-http", port=free_port(), workers=2, stateless_http=True, event_store=Elsewhere()
         )

@@ -1,0 +1,193 @@
+"""The channel to a server at a URL: the order of what is sent, and whom what comes in belongs to.
+
+Knows which messages wait for which; nothing of HTTP requests and their responses.
+Spec: basic/transports/streamable-http, "Sending Messages", "Cancellation"; R-HTTP-22,
+R-HTTP-26, R-CANC-05, R-HTTPL-06, R-HTTPL-10.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import anyio
+
+from mcp_core import codec
+from mcp_core.backend import Backend
+from mcp_core.channel import Receiver
+from mcp_core.errors import ConnectionClosed, HeaderMismatch, MCPCoreError
+from mcp_core.journal import Journal
+from mcp_core.messages import ErrorResponse, Notification, Request, RequestId, decode_frame
+from mcp_core.transports.http_client.endpoint import Endpoint, StreamableHTTPParameters, told
+from mcp_core.transports.http_client.handshake import INITIALIZED, Handshake
+from mcp_core.transports.http_client.headers import Headers
+from mcp_core.transports.http_client.jobs import Jobs
+from mcp_core.transports.http_client.marks import Marks
+from mcp_core.transports.http_client.posts import Posts, SessionEnded
+from mcp_core.transports.http_client.session import Session
+from mcp_core.transports.http_client.streams import Listener, Take
+
+__all__ = ["HTTPChannel", "open_http"]
+
+_journal = Journal(__name__)
+
+_CANCELLED: Final = "notifications/cancelled"
+
+_GRACE: Final = 2.0
+"""Seconds that messages which nobody waits for may still take when the client closes."""
+
+
+@asynccontextmanager
+async def open_http(backend: Backend, parameters: StreamableHTTPParameters) -> AsyncGenerator[HTTPChannel, None]:
+    """The channel to the server; leaving it ends the session.
+
+    Raises:
+        RuntimeError: httpx2 is not installed.
+    """
+    endpoint = Endpoint(parameters)
+    channel = HTTPChannel(backend, endpoint)
+    try:
+        yield channel
+    finally:
+        with anyio.move_on_after(5, shield=True):
+            await channel.aclose()
+            await endpoint.aclose()
+
+
+class HTTPChannel:
+    """Takes messages out, each by a POST, and brings in what comes back."""
+
+    congested = False
+
+    def __init__(self, backend: Backend, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._receiver: Receiver | None = None
+        self._requests = Jobs(backend)
+        self._messages = Jobs(backend)
+        self._listening = Jobs(backend)
+        self._notices: deque[tuple[Notification, bytes]] = deque()
+        self._session = session = Session()
+        self._marks = Marks()
+        self._posts = Posts(endpoint, session, Headers(session, self._marks), self._hand_on)
+        listener = Listener(endpoint, session, self._hand_on, self._listening)
+        self._handshake = Handshake(self._posts, session, listener, self._messages, endpoint.patience)
+        self._closed = False
+
+    def start(self, receiver: Receiver) -> None:
+        """Say who takes what comes in."""
+        self._receiver = receiver
+
+    # --- out -----------------------------------------------------------------------------------
+
+    def send(self, message: bytes, *, last: bool = False) -> None:
+        """Send one message. Notifications keep their order; every other goes by itself."""
+        if self._closed:
+            return
+        frame = decode_frame(message)
+        if isinstance(frame, Request):
+            self._requests.spawn(self._request(frame, message), frame.id)
+        elif not isinstance(frame, Notification):
+            self._messages.spawn(self._posts.one_way(frame, message))
+        elif frame.method == _CANCELLED:
+            self._cancel(frame, message)
+        else:
+            if frame.method == INITIALIZED:
+                self._handshake.hold_up()
+            self._notices.append((frame, message))
+            if len(self._notices) == 1:
+                self._messages.spawn(self._work_off())
+
+    async def drained(self) -> None:
+        """Nothing piles up here."""
+
+    def _cancel(self, frame: Notification, message: bytes) -> None:
+        """A request is not wanted any more: in the stateless era, closing its stream says so (R-CANC-05)."""
+        if self._session.version is not None:
+            self._messages.spawn(self._posts.one_way(frame, message))
+        params: Any = codec.decode_any(frame.params)
+        self._requests.cancel(params.get("requestId"))
+
+    async def _work_off(self) -> None:
+        """Send notifications one after the other: their order means something (R-PROG-02)."""
+        while self._notices:
+            frame, message = self._notices[0]
+            if frame.method == INITIALIZED:
+                await self._handshake.confirm(frame, message)
+            else:
+                await self._posts.one_way(frame, message)
+            self._notices.popleft()
+
+    # --- requests --------------------------------------------------------------------------------
+
+    async def _request(self, request: Request, message: bytes) -> None:
+        try:
+            if request.method == "initialize":
+                self._handshake.begin(request, message)
+            else:
+                await self._handshake.ready()
+            await self._ask(request, message, lambda answer: self._deliver(request, answer))
+        except MCPCoreError as exc:
+            self._fail(request.id, exc)
+        except Exception as exc:
+            _journal.debug("%s over HTTP failed: %s", request.method, told(exc))
+            reason = f"{request.method} got no answer from {self._endpoint.shown}: {told(exc)}"
+            self._fail(request.id, ConnectionClosed(reason))
+
+    async def _ask(self, request: Request, message: bytes, take: Take) -> None:
+        """Post a request; once more where the server has not looked at it, and it may now."""
+        session_id = self._session.session_id
+        try:
+            answer = await self._posts.request(request, message, take)
+        except SessionEnded:
+            await self._handshake.begin_anew(session_id)
+            answer = await self._posts.request(request, message, take)
+        if answer is None:
+            return
+        if _is_header_mismatch(answer) and await self._marks.reread(request, self._posts.answer):
+            answer = await self._posts.request(request, message, take)
+        if answer is not None:
+            take(answer)
+
+    # --- in ----------------------------------------------------------------------------------------
+
+    def _hand_on(self, message: bytes) -> None:
+        if self._receiver is not None:
+            self._receiver.receive(message)
+
+    def _deliver(self, request: Request, answer: bytes) -> None:
+        if request.method == "initialize":
+            self._session.settle(answer)
+        elif request.method == "tools/list" and self._session.is_modern(request):
+            answer = self._marks.read(answer)
+        self._hand_on(answer)
+
+    def _fail(self, request_id: RequestId, error: MCPCoreError) -> None:
+        if self._receiver is not None:
+            self._receiver.fail(request_id, error)
+
+    # --- the end -----------------------------------------------------------------------------------
+
+    async def aclose(self) -> None:
+        """End what is open, and the session. What waits for answers is told that none will come."""
+        self._closed = True
+        with anyio.move_on_after(_GRACE):
+            await self._messages.ended()
+        everything = (self._requests, self._messages, self._listening)
+        for jobs in everything:
+            jobs.cancel_all()
+        for jobs in everything:
+            await jobs.ended()
+        if self._receiver is not None:
+            self._receiver.ended()
+        if self._session.session_id is not None:
+            try:
+                await self._endpoint.delete(self._session.headers())
+            except Exception as exc:
+                _journal.debug("the session could not be ended: %s", told(exc))
+
+
+def _is_header_mismatch(answer: bytes) -> bool:
+    frame = decode_frame(answer)
+    return isinstance(frame, ErrorResponse) and isinstance(frame.error, HeaderMismatch)

@@ -1,0 +1,54 @@
+"""Work under way, to be cancelled or waited for.
+
+Knows tasks; nothing of messages or HTTP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from typing import Any
+
+import anyio
+
+from mcp_core.backend import Backend, Job
+
+__all__ = ["Jobs"]
+
+
+class Jobs:
+    """Work of one kind, each piece by a key of its own."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._jobs: dict[object, Job | None] = {}
+        self._empty = anyio.Event()
+
+    def spawn(self, work: Coroutine[Any, Any, None], key: object = None) -> None:
+        """Run a coroutine that lets no exception out."""
+        key = object() if key is None else key
+        self._jobs[key] = None  # it may have ended when `spawn` returns
+        job = self._backend.spawn(work, lambda: self._ended(key))
+        if key in self._jobs:
+            self._jobs[key] = job
+
+    def _ended(self, key: object) -> None:
+        self._jobs.pop(key, None)
+        if not self._jobs:
+            self._empty.set()
+
+    def cancel(self, key: object) -> None:
+        """Cancel what was spawned under this key, if it is under way."""
+        job = self._jobs.get(key)
+        if job is not None:
+            job.cancel()
+
+    def cancel_all(self) -> None:
+        """Cancel everything."""
+        for key in list(self._jobs):
+            self.cancel(key)
+
+    async def ended(self) -> None:
+        """Wait until nothing is under way."""
+        while self._jobs:
+            self._empty = anyio.Event()
+            await self._empty.wait()

@@ -1,0 +1,81 @@
+"""What is agreed with the server: the session, and the revision.
+
+Knows messages; nothing of HTTP requests, nor of how the agreement comes about.
+Spec: 2025-11-25/basic/transports, "Session Management", "Protocol Version Header";
+R-HTTPL-10, R-HTTPL-12.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from msgspec import Raw
+
+from mcp_core import codec, envelope
+from mcp_core.handlers import read_meta
+from mcp_core.messages import Notification, Request, Response, decode_frame, is_batch
+from mcp_core.revisions import V2025_03_26
+
+__all__ = ["SESSION_ID", "VERSION", "Session", "agreed_version"]
+
+SESSION_ID: Final = "mcp-session-id"
+VERSION: Final = "mcp-protocol-version"
+
+_array: Final[codec.Decoder[list[Raw]]] = codec.decoder(list[Raw])
+
+
+class Session:
+    """What is settled so far. In the stateless era, every request settles it for itself."""
+
+    def __init__(self) -> None:
+        self.session_id: str | None = None
+        self.version: str | None = None
+        """What the handshake settled; `None` in the stateless era."""
+        self._modern: str | None = None
+        """What the requests of the stateless era say, for notifications, which do not."""
+
+    def begin(self) -> None:
+        """Be told that a handshake begins: the era is that of sessions."""
+        self._modern = None
+
+    def settle(self, answer: bytes) -> None:
+        """Take the revision that the answer to `initialize` settles."""
+        frame = decode_frame(answer)
+        self.version = agreed_version(frame) if isinstance(frame, Response) else None
+
+    def stated(self, frame: Request | Notification) -> str | None:
+        """The revision that a message of the stateless era is of; `None` in the handshake era."""
+        version = (read_meta(frame.params) or {}).get(envelope.PROTOCOL_VERSION)
+        if isinstance(version, str):
+            self._modern = version
+            return version
+        return self._modern if self.version is None and isinstance(frame, Notification) else None
+
+    def is_modern(self, request: Request) -> bool:
+        """Whether a request is one of the stateless era."""
+        return self.stated(request) is not None
+
+    def headers(self) -> dict[str, str]:
+        """What every HTTP request in the session says (R-HTTPL-10, R-HTTPL-12)."""
+        headers: dict[str, str] = {}
+        if self.session_id is not None:
+            headers[SESSION_ID] = self.session_id
+        if self.version is not None:
+            headers[VERSION] = self.version
+        return headers
+
+    def messages_in(self, text: bytes) -> list[bytes]:
+        """The messages of a body or an event: one, or in 2025-03-26 an array of them."""
+        if self.version == V2025_03_26 and is_batch(text):
+            try:
+                return [bytes(message) for message in _array(text)]
+            except (codec.Misfit, codec.Undecodable):
+                return [text]
+        return [text]
+
+
+def agreed_version(frame: Response) -> str | None:
+    """The revision that the answer to `initialize` settles."""
+    result: Any = codec.decode_any(frame.result)
+    version = result.get("protocolVersion") if codec.is_object(result) else None
+    return version if isinstance(version, str) else None

@@ -1,0 +1,210 @@
+"""Event streams: read to their end, and in the handshake era taken up again where they broke off.
+
+Hands on what they bring. Knows the session and whose answer is awaited; nothing of what
+else messages say.
+Spec: basic/transports/streamable-http, "Receiving Messages"; 2025-11-25/basic/transports,
+"Listening for Messages from the Server", "Resumability and Redelivery"; R-HTTP-10,
+R-HTTPL-04, R-HTTPL-07, R-HTTPL-08.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import anyio
+
+from mcp_core.errors import ConnectionClosed, InvalidResult
+from mcp_core.journal import Journal
+from mcp_core.messages import ErrorResponse, Request, Response, decode_frame
+from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, is_stream, told
+from mcp_core.transports.http_client.jobs import Jobs
+from mcp_core.transports.http_client.session import Session
+from mcp_core.transports.lines import MAX_MESSAGE
+
+if TYPE_CHECKING:
+    import httpx2
+
+__all__ = ["Awaited", "Listener", "Stream", "Take"]
+
+_journal = Journal(__name__)
+
+_RETRY: Final = 1.0
+"""Seconds after which a stream is taken up again, unless the server says otherwise."""
+
+_LONGEST_PAUSE: Final = 30.0
+"""Seconds beyond which the pause between attempts that give no stream does not grow by itself."""
+
+_SHORT: Final = 5.0
+"""Seconds within which a stream that ends empty was none."""
+
+Take: TypeAlias = Callable[[bytes], None]
+"""Takes a message."""
+
+
+class _NoStream(ConnectionClosed):
+    """The server refuses a GET: asking again is of no use."""
+
+
+class Awaited:
+    """A request, and what takes its answer."""
+
+    def __init__(self, request: Request, take: Take) -> None:
+        self.method: Final = request.method
+        self._id = request.id
+        self._take = take
+
+    def takes(self, message: bytes) -> bool:
+        """Take a message if it is the answer; whether it is."""
+        frame = decode_frame(message)
+        if not isinstance(frame, Response | ErrorResponse) or frame.id != self._id:
+            return False
+        self._take(message)
+        return True
+
+
+class Stream:
+    """One stream: that of a request whose answer is awaited, or the session's own."""
+
+    def __init__(self, endpoint: Endpoint, session: Session, hand_on: Take, awaited: Awaited | None = None) -> None:
+        self._endpoint = endpoint
+        self._session = session
+        self._hand_on = hand_on
+        self._awaited = awaited
+        self.last_event_id: str | None = None
+        """What to come back with if it breaks off."""
+        self.retry = _RETRY
+        self.broke_off = False
+        """Whether it was the connection that ended it."""
+        self._was_given = False
+        self._has_brought = False
+        """Whether anything came since it was last taken up."""
+
+    async def read(self, response: httpx2.Response) -> bool:
+        """Hand on what comes until the stream ends; whether the answer was among it.
+
+        Raises:
+            InvalidResult: An event is too large.
+        """
+        import httpx2
+
+        answered = False
+        # Without an end to the stream, the connection is closed and serves no other request.
+        with anyio.CancelScope() as rest:
+            try:
+                async for event in httpx2.EventSource(response, MAX_MESSAGE):
+                    self._note(event)
+                    if event.event == "message" and event.data and self._answered_by(event.data.encode()):
+                        answered = True
+                        rest.deadline = anyio.current_time() + RESPONSE_ENDS
+            except httpx2.SSEError as exc:
+                raise InvalidResult(str(exc)) from None
+            except httpx2.HTTPError as exc:
+                self.broke_off = True
+                _journal.debug("a stream broke off: %s", told(exc))
+        return answered
+
+    def _note(self, event: httpx2.ServerSentEvent) -> None:
+        self._has_brought = True
+        if event.id:
+            self.last_event_id = event.id
+        if event.retry is not None and event.retry >= 0:
+            self.retry = event.retry / 1000
+
+    def _answered_by(self, text: bytes) -> bool:
+        """Hand on what an event brings; whether the answer was among it."""
+        answered = False
+        for message in self._session.messages_in(text):
+            if self._awaited is not None and self._awaited.takes(message):
+                answered = True
+            else:
+                self._hand_on(message)
+        return answered
+
+    async def follow(self, tries: float, opened: Callable[[], None] = lambda: None) -> None:
+        """Take it up, again and again, until the answer has come (handshake era).
+
+        Raises:
+            ConnectionClosed: The server gives no stream, or gave none so many times in a row.
+        """
+        failures = 0
+        while True:
+            began = anyio.current_time()
+            if await self._take_up(opened):
+                return
+            lasted = self._has_brought or anyio.current_time() - began > _SHORT
+            failures = 0 if lasted else failures + 1
+            if self._was_given and failures and self._awaited is None:
+                self.last_event_id = None  # nothing was missed, and the stream goes no further: have another
+            if failures >= tries:
+                raise ConnectionClosed(f"the stream of {self._whose} broke off, and could not be taken up again")
+            await anyio.sleep(max(self.retry, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
+
+    async def _take_up(self, opened: Callable[[], None]) -> bool:
+        """Ask once for what is left of it; whether the answer was among that.
+
+        Raises:
+            _NoStream: The server gives none.
+        """
+        import httpx2
+
+        self._was_given = self._has_brought = False
+        try:
+            async with self._endpoint.get(self._headers()) as response:
+                if response.status_code < 500 and not (response.is_success and is_stream(response)):
+                    status = response.status_code
+                    raise _NoStream(f"the server refused the stream of {self._whose}: HTTP status {status}")
+                if response.is_success:
+                    self._was_given = True
+                    opened()
+                    return await self.read(response)
+        except httpx2.TransportError as exc:
+            _journal.debug("a stream could not be taken up: %s", told(exc))
+        return False
+
+    def _headers(self) -> dict[str, str]:
+        headers = {**self._session.headers(), "accept": "text/event-stream"}
+        if self.last_event_id is not None:
+            headers["last-event-id"] = self.last_event_id
+        return headers
+
+    @property
+    def _whose(self) -> str:
+        return "the session" if self._awaited is None else self._awaited.method
+
+
+class Listener:
+    """The stream for what belongs to no request, held open where the server gives one (handshake era)."""
+
+    def __init__(self, endpoint: Endpoint, session: Session, hand_on: Take, jobs: Jobs) -> None:
+        self._endpoint = endpoint
+        self._session = session
+        self._hand_on = hand_on
+        self._jobs = jobs
+
+    def start(self) -> anyio.Event:
+        """Open the stream, in the place of the one before; set when it is open, or known not to be given."""
+        opened = anyio.Event()
+        self._jobs.cancel_all()
+        self._jobs.spawn(self._listen(opened))
+        return opened
+
+    async def _listen(self, opened: anyio.Event) -> None:
+        try:
+            stream = self._new()
+            while True:
+                try:
+                    await stream.follow(math.inf, opened.set)
+                except _NoStream as exc:
+                    if stream.last_event_id is None:
+                        _journal.debug("no stream besides those of requests: %s", str(exc))
+                        return
+                    stream = self._new()  # its events are gone; what comes from now on is not
+        except Exception as exc:
+            _journal.warning("what belongs to no request is not received any more: %s", told(exc))
+        finally:
+            opened.set()
+
+    def _new(self) -> Stream:
+        return Stream(self._endpoint, self._session, self._hand_on)
