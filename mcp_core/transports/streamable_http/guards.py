@@ -58,12 +58,13 @@ class Guard:
             Refused: The host (421) or the origin (403) is not let in.
         """
         scheme: str = scope.get("scheme", "http")
+        lines = tuple(scope["headers"])  # once: it may be an iterator
         try:
-            head = self._admitted.get((scheme, tuple(scope["headers"])))
-        except TypeError:  # lines that are lists, which ASGI allows
+            head = self._admitted.get((scheme, lines))
+        except TypeError:  # lines that are lists, which ASGI allows too
             head = None
         if head is None:
-            lines = tuple((bytes(name), bytes(value)) for name, value in scope["headers"])
+            lines = tuple((bytes(name), bytes(value)) for name, value in lines)
             head = Head(lines)
             if not self._off:
                 self._check(head, scheme)
