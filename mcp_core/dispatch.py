@@ -19,7 +19,7 @@ from mcp_core import types as t
 from mcp_core.backend import is_cancellation
 from mcp_core.backend.interruptible import Rest
 from mcp_core.context import Peer, RequestContext
-from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
+from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
 from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response
@@ -29,7 +29,7 @@ from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_i
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
 from mcp_core.session import unopened
 
-__all__ = ["Call", "CallNext", "Dispatcher", "Middleware", "Refusal"]
+__all__ = ["Call", "CallNext", "Dispatcher", "Failure", "Middleware", "Refusal"]
 
 CallNext = Callable[["RequestContext[Any]"], Awaitable[Any]]
 Middleware = Callable[["RequestContext[Any]", CallNext], Awaitable[Any]]
@@ -216,7 +216,7 @@ class Dispatcher:
         handshake = peer.handshake
         revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
         error = projection.project_error(_as_error(exc), revision)
-        return Refusal(_encode_error(request, error), error)
+        return Refusal(_encode_error(request, error), Failure.of(error))
 
     def _claimed(self, request: Request, otherwise: str) -> str:
         """The revision in which a refusal is worded."""
@@ -229,7 +229,7 @@ class Dispatcher:
     def _error(self, call: Call, error: MCPError) -> bytes:
         ctx = call.ctx
         shown = projection.project_error(error, ctx.protocol_version)
-        call.error = shown
+        call.failure = Failure.of(shown)
         answer = _encode_error(call.request, shown)
         if self._observers.request_finished:
             self._observers.tell(self._observers.request_finished, ctx, answer)
@@ -314,11 +314,26 @@ async def _settled(value: Any) -> Any:
     return await value if hasattr(value, "__await__") else value
 
 
+class Failure(Struct):
+    """What a transport has to know of an error: its code, and the scopes it asks for, if it does.
+
+    Not the exception, whose traceback would keep everything alive that it has come by.
+    """
+
+    code: int
+    scopes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, error: MCPError) -> Failure:
+        """What there is to know of this error."""
+        return cls(_int(error.code), error.scopes if isinstance(error, InsufficientScope) else ())
+
+
 class Refusal(Struct):
     """The answer to a request that did not get to its handler, and the error in it."""
 
     answer: bytes
-    error: MCPError
+    failure: Failure
 
 
 class Call:
@@ -328,7 +343,7 @@ class Call:
     with the handler's own (`close`).
     """
 
-    __slots__ = ("_dispatcher", "awaitable", "ctx", "error", "handler", "params", "request")
+    __slots__ = ("_dispatcher", "awaitable", "ctx", "failure", "handler", "params", "request")
 
     def __init__(
         self,
@@ -344,8 +359,8 @@ class Call:
         self.handler = handler
         self.params = params
         self.awaitable: Any = None
-        self.error: MCPError | None = None
-        """What it was answered with, if that was an error."""
+        self.failure: Failure | None = None
+        """The error that it was answered with, if it was."""
 
     def step(self) -> bytes | None:
         """Make the first step of what is to be awaited: the answer if that was all.

@@ -48,15 +48,16 @@ def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: Request
 
 
 def begun(peer: AnyPeer, frame: Request) -> bytes | Call:
-    """The answer, or the call if its handler waits. `peer.call` is the call from here on."""
+    """The answer, or the call if its handler waits. `peer.failure` is the error in the answer, if it is one."""
     dispatcher = peer.server.dispatcher
     call = dispatcher.open(frame, peer)
     if isinstance(call, Refusal):
         return call.answer
-    peer.call = call
     answer: bytes | Call = dispatcher.start(call)
     if isinstance(answer, Call) and steps_by_hand():
-        return call.step() or answer
+        answer = call.step() or call
+    # Not the call itself: it knows the peer, and the two would wait for the garbage collector.
+    peer.failure = call.failure
     return answer
 
 
@@ -78,6 +79,7 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
             message = await work.finish()
     finally:
         peer.leave(work, call.request.id)
+    peer.failure = call.failure
     # A handler may go on after its cancellation; nobody wants its answer.
     return None if work.interrupted else message
 
@@ -113,5 +115,4 @@ def sent(app: StreamableHTTP, peer: AnyPeer, answer: Answer, message: bytes | No
     """Send the answer to the peer's call, or end without one."""
     if message is None:
         return answer.nothing()
-    error = None if peer.call is None else peer.call.error
-    return answer.result(message, 200 if error is None else challenged(app, answer, error))
+    return answer.result(message, 200 if peer.failure is None else challenged(app, answer, peer.failure))

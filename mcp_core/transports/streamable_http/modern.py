@@ -76,7 +76,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
             return
         opened = dispatcher.open(_checked(app, exchange, frame, body), peer)
         if isinstance(opened, Refusal):
-            await peer.outcome(opened.answer, opened.error)
+            await peer.outcome(opened.answer, opened.failure)
             return
         call = opened
     if call.request.method == "tools/call" and app.marks.may_exist(auth):
@@ -90,7 +90,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
         if last is None:
             raise Refused(503, InternalError("the server is shutting down"), request_id=call.request.id)
         answer = last
-    await peer.outcome(answer, call.error)
+    await peer.outcome(answer, call.failure)
 
 
 def _is_routed(head: Head, call: Call) -> bool:

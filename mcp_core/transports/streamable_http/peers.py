@@ -13,12 +13,10 @@ from msgspec import Raw
 
 from mcp_core.backend import Waiter
 from mcp_core.backend.interruptible import Interruptible
-from mcp_core.dispatch import Call
+from mcp_core.dispatch import Failure
 from mcp_core.errors import (
     HeaderMismatch,
-    InsufficientScope,
     LocalProtocolError,
-    MCPError,
     MethodNotFound,
     MissingClientCapability,
     UnsupportedProtocolVersion,
@@ -34,11 +32,11 @@ if TYPE_CHECKING:
 __all__ = ["LonePeer", "challenged", "ModernPeer", "UnheardPeer"]
 
 
-def challenged(app: StreamableHTTP, answer: Answer, error: MCPError | None) -> int:
+def challenged(app: StreamableHTTP, answer: Answer, failure: Failure) -> int:
     """The status that an answer with this error has; a challenge is put in its headers (R-AUTH-06)."""
-    if app.bearer is None or not isinstance(error, InsufficientScope):
+    if app.bearer is None or not failure.scopes:
         return 200
-    answer.headers = (*answer.headers, app.bearer.step_up(error.scopes))
+    answer.headers = (*answer.headers, app.bearer.step_up(failure.scopes))
     return 403
 
 
@@ -119,13 +117,13 @@ class ModernPeer(_RequestPeer):
     def abandoned(self, request_id: RequestId) -> bool:
         return self.gone
 
-    def outcome(self, message: bytes, error: MCPError | None) -> Awaitable[None]:
+    def outcome(self, message: bytes, failure: Failure | None) -> Awaitable[None]:
         """Send the answer, which has this error in it if that is not `None`."""
-        if error is None:
+        if failure is None:
             return self.result(message)
-        if isinstance(error, InsufficientScope):
-            return self.answer.result(message, challenged(self._app, self.answer, error))
-        return self.result(message, _STATUS.get(error.code, 200))
+        if failure.scopes:
+            return self.answer.result(message, challenged(self._app, self.answer, failure))
+        return self.result(message, _STATUS.get(failure.code, 200))
 
 
 class UnheardPeer(ModernPeer):
@@ -140,7 +138,7 @@ class UnheardPeer(ModernPeer):
 class LonePeer(_RequestPeer):
     """A client of the handshake era, of which nothing is kept from one request to the next."""
 
-    __slots__ = ("call", "handshake", "json_only", "work")
+    __slots__ = ("failure", "handshake", "json_only", "work")
 
     shakes_hands = True
 
@@ -163,13 +161,13 @@ class LonePeer(_RequestPeer):
         self.handshake = handshake
         self.json_only = app.options.json_response
         self.work: Interruptible | None = None
-        self.call: Call | None = None
+        self.failure: Failure | None = None
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent: it takes a session, and this server keeps none")
 
     def abandoned(self, request_id: RequestId) -> bool:
-        return self.work is not None and self.work.interrupted
+        return self.gone if self.work is None else self.work.interrupted
 
     @property
     def exchange(self) -> Exchange:
@@ -181,7 +179,8 @@ class LonePeer(_RequestPeer):
         self.work = work
 
     def leave(self, work: Interruptible, request_id: RequestId) -> None:
-        """The call waits no more."""
+        """The call waits no more, nor is it to be kept alive by the peer that it knows."""
+        self.gone, self.work = work.interrupted, None
 
     def cancel(self, request_id: RequestId | None) -> None:
         """Nothing outlasts a request that another could cancel."""

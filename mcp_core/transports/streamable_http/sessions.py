@@ -18,7 +18,7 @@ from msgspec import Raw
 
 from mcp_core.backend import Waiter, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
-from mcp_core.dispatch import Call
+from mcp_core.dispatch import Failure
 from mcp_core.endings import Endings
 from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
 from mcp_core.messages import RequestId, encode_notification, encode_request
@@ -240,7 +240,7 @@ def subject_of(auth: Any) -> Any:
 class HandshakePeer:
     """The client of one request, or of one notification, of a session."""
 
-    __slots__ = ("answer", "auth", "call", "exchange", "lifespan_context", "server", "session", "work")
+    __slots__ = ("answer", "auth", "exchange", "failure", "gone", "lifespan_context", "server", "session", "work")
 
     shakes_hands = True
 
@@ -251,7 +251,8 @@ class HandshakePeer:
         self.lifespan_context = state
         self.auth = auth
         self.work: Interruptible | None = None
-        self.call: Call | None = None
+        self.gone = False
+        self.failure: Failure | None = None
         self.session = session
         self.exchange = exchange
         self.answer = answer
@@ -299,7 +300,7 @@ class HandshakePeer:
                 answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
 
     def abandoned(self, request_id: RequestId) -> bool:
-        return self.work is not None and self.work.interrupted
+        return self.gone if self.work is None else self.work.interrupted
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
         return self.session.endings.add(call)
@@ -310,7 +311,8 @@ class HandshakePeer:
         self.session.running.setdefault(request_id, []).append(work)
 
     def leave(self, work: Interruptible, request_id: RequestId) -> None:
-        """The call waits no more."""
+        """The call waits no more, nor is it to be kept alive by the peer that it knows."""
+        self.gone, self.work = work.interrupted, None
         works = self.session.running[request_id]
         works.remove(work)
         if not works:

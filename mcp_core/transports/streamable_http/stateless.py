@@ -48,7 +48,7 @@ async def post_stateless(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
     peer = LonePeer(app, exchange, state, auth, handshake)
     started = begun(peer, frame)
     message = started if isinstance(started, bytes) else await waited(app, peer, started)
-    if message is None or (peer.call is not None and peer.call.error is not None):
+    if message is None or peer.failure is not None:
         await sent(app, peer, peer.answer, message)
     else:
         await peer.result(message)
