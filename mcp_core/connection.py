@@ -123,6 +123,7 @@ class Connection:
     headers: Mapping[str, str] | None = None
     auth: Any = None
     shakes_hands: bool = True
+    reaches_client: bool = True
 
     def __init__(
         self,

@@ -73,6 +73,11 @@ class Peer(Protocol):
         ...
 
     @property
+    def reaches_client(self) -> bool:
+        """Whether requests of ours could reach the client, whatever it has declared."""
+        ...
+
+    @property
     def server(self) -> Any:
         """The server that serves the request."""
         ...
@@ -390,7 +395,8 @@ class RequestContext(Generic[L]):
         if isinstance(params, t.ElicitRequestURLParams) and self.protocol_version < V2025_11_25:
             reason = f"elicitation/create knows forms only in {self.protocol_version}"
             raise MissingClientCapability(reason, {"elicitation": {"url": {}}})
-        require_capability(method, params, self.client_capabilities)
+        if self._peer.reaches_client:  # or the peer has a better reason to refuse
+            require_capability(method, params, self.client_capabilities)
         shown = None if params is None else projection.project(params, self.protocol_version)
         raw = await self._peer.request(method, shown, timeout)
         try:

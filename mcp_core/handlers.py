@@ -81,7 +81,7 @@ class Handlers:
         if not callable(call):
             raise TypeError(f"the handler of {method} is not callable: {call!r}")
         kind: Any = params_type
-        carries_meta = isinstance(kind, type) and issubclass(kind, t.MetaObject)
+        carries_meta = isinstance(kind, type) and issubclass(kind, t.MetaObject) and not _is_positional(kind)
         row = METHODS.get(method)
         carries_name = row is not None and row.name_field is not None and _has_on_the_wire(kind, row.name_field)
         table[method] = Handler(method, row, params_type, codec.decoder(params_type), call, carries_meta, carries_name)
@@ -91,6 +91,11 @@ class Handlers:
     def _refuse_reserved(method: str) -> None:
         if method in _RESERVED:
             raise ValueError(f"{method!r} cannot be replaced: {_RESERVED[method]}")
+
+
+def _is_positional(kind: type[msgspec.Struct]) -> bool:
+    """Whether a type is an array on the wire, which no params are."""
+    return kind.__struct_config__.array_like
 
 
 def _has_on_the_wire(kind: Any, member: str) -> bool:

@@ -500,6 +500,7 @@ class _Caller:
     auth = None
     handshake = None
     shakes_hands = False
+    reaches_client = False
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from mcp_core.backend import running_library
 
-__all__ = ["Interruptible", "Rest", "beside", "interruptible", "steps_by_hand"]
+__all__ = ["Interruptible", "Rest", "beside", "first_step", "interruptible", "steps_by_hand"]
 
 
 class Interruptible(Protocol):
@@ -62,6 +62,18 @@ class Rest:
     def close(self) -> None:
         """Let go of it."""
         self._steps.close()
+
+
+def first_step(work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
+    """Make the first step of a coroutine: `True` and its value, or `False` and what is to be awaited for it.
+
+    In the task that awaits the rest, and only where `steps_by_hand()`.
+    """
+    try:
+        waits_for = work.send(None)
+    except StopIteration as end:
+        return True, end.value
+    return False, Rest(work, waits_for)
 
 
 def steps_by_hand() -> bool:

@@ -476,8 +476,12 @@ async def called(app: Any, token: str) -> tuple[int, str | None]:
     scope = {"type": "http", "method": "POST", "path": "/mcp", "query_string": b"", "headers": fields}
     sent: list[MutableMapping[str, Any]] = []
 
+    body = [json.dumps(message).encode()]
+
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": json.dumps(message).encode(), "more_body": False}
+        if not body:
+            await anyio.sleep_forever()
+        return {"type": "http.request", "body": body.pop(), "more_body": False}
 
     async def send(event: MutableMapping[str, Any]) -> None:
         sent.append(event)

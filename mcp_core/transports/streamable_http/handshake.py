@@ -105,7 +105,7 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth:
                 else HandshakePeer(app.server, session, exchange, answer, state, auth)
             )
             if isinstance(frame, Malformed):
-                answers.append(encode_error(frame.id, frame.error))
+                answers += [encode_error(frame.id, frame.error)] if frame.answerable else []
             elif not isinstance(frame, Request):
                 await notified(peer, frame)
             elif frame.method == "initialize":

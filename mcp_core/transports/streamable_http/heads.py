@@ -22,6 +22,7 @@ Header = tuple[bytes, bytes]
 VERSION: Final = b"mcp-protocol-version"
 METHOD: Final = b"mcp-method"
 NAME: Final = b"mcp-name"
+_STANDARD: Final = (VERSION, METHOD, NAME)
 
 _MOST_DIGITS: Final = 18
 _REVISION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
@@ -32,7 +33,7 @@ class Head:
 
     ASGI has the names in lower case. `fields` has the values by name, the last where a name was `repeated`.
     `version`, `method` and `name` are what the standard headers say as text; `None` as
-    well where they take a closer look: repeated, encoded, or not to be sent like that.
+    well where they take a closer look: one of them repeated, encoded, or not to be sent like that.
     """
 
     __slots__ = (
@@ -66,7 +67,8 @@ class Head:
         stated = self.text(VERSION)
         self.states_modern = stated is not None and _REVISION.fullmatch(stated) is not None and is_modern(stated)
         """Whether the version header names a revision of the stateless era, known or not."""
-        self.version, self.method, self.name = (self._plain(name) for name in (VERSION, METHOD, NAME))
+        plain = self.repeated.isdisjoint(_STANDARD)
+        self.version, self.method, self.name = (self._plain(name) if plain else None for name in _STANDARD)
 
     def every(self, name: bytes) -> bytes | None:
         """One header, all its lines as one list."""
@@ -80,7 +82,7 @@ class Head:
         return None if value is None else value.decode("latin-1").strip(" \t")
 
     def _plain(self, name: bytes) -> str | None:
-        text = None if name in self.repeated else self.text(name)
+        text = self.text(name)
         return text if text is not None and text.isascii() and text.isprintable() and text[:2] != "=?" else None
 
     @property

@@ -7,7 +7,7 @@ Spec: basic/transports/streamable-http, "Custom Headers from Tool Parameters".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -20,6 +20,7 @@ from mcp_core.messages import Request
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.sessions import subject_of
+from mcp_core.types import Tool
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
@@ -55,15 +56,8 @@ class Marks:
         `peer` stands for the caller and is told nothing.
         """
         name = _called(ctx.raw_params)
-        get_tool = self._server.on_get_tool
-        if get_tool is not None:
-            try:
-                found = get_tool(ctx, name)
-                tool = await found if isinstance(found, Awaitable) else found
-            except Exception as exc:
-                _journal.error("on_get_tool raised %s", type(exc).__name__, exc=exc)
-                return None
-            return _NONE if tool is None else _marked(name, tool.input_schema)
+        if self._server.on_get_tool is not None:
+            return await self._asked(ctx, peer, name)
         caller = subject_of(peer.auth)
         kept = self._kept.get(caller)
         if kept is None:
@@ -83,6 +77,22 @@ class Marks:
             self._changes += 1
             self._kept.clear()
 
+    async def _asked(self, ctx: RequestContext[Any], peer: Peer, name: str) -> Marked | None:
+        """Ask the author for the tool; the client hears nothing of that."""
+        unheard: RequestContext[Any] = RequestContext(
+            peer, ctx.request_id, ctx.method, ctx.raw_params, ctx.protocol_version, ctx.meta
+        )
+        try:
+            found: Any = self._server.on_get_tool(unheard, name)  # type: ignore[misc]
+            tool = await found if hasattr(found, "__await__") else found
+        except Exception as exc:
+            _journal.error("on_get_tool raised %s", type(exc).__name__, exc=exc)
+            return None
+        if tool is not None and not isinstance(tool, Tool):
+            _journal.error("on_get_tool returned %s; expected a Tool or None", type(tool).__name__)
+            return None
+        return _NONE if tool is None else _marked(name, tool.input_schema)
+
     async def _read(self, ctx: RequestContext[Any], peer: Peer) -> dict[str, Marked] | None:
         """Read the whole list, as the caller would see it."""
         marked: dict[str, Marked] = {}
@@ -91,7 +101,11 @@ class Marks:
             page = await self._page(ctx, peer, cursor)
             if page is None:
                 return None
-            for tool in page.get("tools", []):
+            tools = page.get("tools")
+            if not codec.is_array(tools) or not all(codec.is_object(tool) for tool in tools):
+                _journal.error("tools/list was answered with what is no list of tools")
+                return None
+            for tool in tools:
                 found = _marked(tool.get("name"), tool.get("inputSchema", {}))
                 if found:
                     marked[tool["name"]] = found
@@ -102,7 +116,7 @@ class Marks:
 
     async def _page(self, ctx: RequestContext[Any], peer: Peer, cursor: str | None) -> dict[str, Any] | None:
         if not self._server.serves("tools/list"):
-            return {}
+            return {"tools": []}
         params: dict[str, Any] = {"_meta": ctx.meta}
         if cursor is not None:
             params["cursor"] = cursor

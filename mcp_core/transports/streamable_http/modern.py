@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Raw
 
 from mcp_core import codec, envelope
-from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
+from mcp_core.backend.interruptible import beside, first_step, interruptible, steps_by_hand
 from mcp_core.context import RequestContext
 from mcp_core.dispatch import Call, Refusal
 from mcp_core.errors import (
@@ -25,7 +25,7 @@ from mcp_core.errors import (
 )
 from mcp_core.handlers import read_meta
 from mcp_core.messages import Frame, Malformed, Notification, Request, decode_frame
-from mcp_core.transports.streamable_http.exchange import Exchange, Refused
+from mcp_core.transports.streamable_http.exchange import Exchange, Gone, Refused
 from mcp_core.transports.streamable_http.heads import Head
 from mcp_core.transports.streamable_http.marks import Marked
 from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_parameters, check_routing
@@ -80,16 +80,15 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
             return
         call = opened
     if call.request.method == "tools/call" and app.marks.may_exist(auth):
-        _check_marked(head, call.ctx, await app.marks.of(call.ctx, UnheardPeer(app, exchange, state, auth)))
+        marked: Any = app.marks.of(call.ctx, UnheardPeer(app, exchange, state, auth))
+        known, marked = first_step(marked) if steps_by_hand() else (False, marked)
+        if not known:
+            marked = await _watched(app, exchange, peer, marked, call)
+        _check_marked(head, call.ctx, marked)
     answer = dispatcher.start(call)
     if isinstance(answer, Call):
         first = call.step() if steps_by_hand() else None
-        last = await _watched(app, exchange, peer, call) if first is None else first
-        if last is None and peer.gone:
-            return
-        if last is None:
-            raise Refused(503, InternalError("the server is shutting down"), request_id=call.request.id)
-        answer = last
+        answer = await _watched(app, exchange, peer, call, call) if first is None else first
     await peer.outcome(answer, call.failure)
 
 
@@ -108,9 +107,14 @@ def _is_routed(head: Head, call: Call) -> bool:
 _SPECIAL: Final = ("subscriptions/listen", "initialize")
 
 
-async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, call: Call) -> bytes | None:
-    """The answer to a request that waits, unless its client goes away first (R-HTTP-11)."""
-    work = interruptible(call)
+async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, waiting: Any, call: Call) -> Any:
+    """What is awaited for a call, unless its client goes away first (R-HTTP-11).
+
+    Raises:
+        Gone: It has.
+        Refused: The server ends.
+    """
+    work = interruptible(waiting)
 
     async def watch() -> None:
         await exchange.gone()
@@ -123,11 +127,15 @@ async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, ca
     app.running.add(work)
     try:
         async with beside(*beside_it):
-            message = await work.finish()
+            value = await work.finish()
     finally:
         app.running.discard(work)
-    # A handler may go on after its cancellation; nobody wants its answer.
-    return None if work.interrupted else message
+    # What was interrupted may have gone on all the same; nobody wants its value.
+    if work.interrupted:
+        if peer.gone:
+            raise Gone
+        raise Refused(503, InternalError("the server is shutting down"), request_id=call.request.id)
+    return value
 
 
 def _checked(app: StreamableHTTP, exchange: Exchange, frame: Frame, body: bytes) -> Request:

@@ -50,6 +50,7 @@ class _RequestPeer:
     __slots__ = ("_answer", "_app", "_exchange", "auth", "gone", "lifespan_context")
 
     json_only = False
+    reaches_client = False
 
     def __init__(self, app: StreamableHTTP, exchange: Exchange, state: Any, auth: Any) -> None:
         self.lifespan_context = state

@@ -243,6 +243,7 @@ class HandshakePeer:
     __slots__ = ("answer", "auth", "exchange", "failure", "gone", "lifespan_context", "server", "session", "work")
 
     shakes_hands = True
+    reaches_client = True
 
     def __init__(
         self, server: Any, session: Session, exchange: Exchange, answer: Answer | None, state: Any, auth: Any

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core import types as t
+from mcp_core.errors import InvalidRequest
 from mcp_core.messages import Frame, Request
 from mcp_core.revisions import V2025_03_26
 from mcp_core.session import Handshake
-from mcp_core.transports.streamable_http.exchange import Exchange
+from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.handshake_calls import begun, notified, sent, stated_revision, waited
 from mcp_core.transports.streamable_http.peers import LonePeer
 
@@ -27,8 +28,21 @@ _NOBODY: Final = t.Implementation(name="", version="")
 
 
 def assumed_handshake(app: StreamableHTTP, exchange: Exchange, request_id: Any) -> Handshake:
-    """What a client must have agreed on, with whomever. Raises as `stated_revision`."""
-    return Handshake(stated_revision(app, exchange, request_id) or V2025_03_26, _NO_CAPABILITIES, _NOBODY)
+    """What a client must have agreed on, with whomever.
+
+    Raises:
+        Refused: The revision is not served: the one that it states, or the one that not
+            stating any is taken for (R-HTTPL-12).
+    """
+    revision = stated_revision(app, exchange, request_id)
+    if revision is None:
+        revision = V2025_03_26
+        if revision not in app.server.protocol_versions:
+            served = ", ".join(app.server.protocol_versions)
+            raise Refused(
+                400, InvalidRequest(f"MCP-Protocol-Version is missing; served are {served}"), request_id=request_id
+            )
+    return Handshake(revision, _NO_CAPABILITIES, _NOBODY)
 
 
 async def post_stateless(app: StreamableHTTP, exchange: Exchange, frame: Frame, auth: Any) -> None:
