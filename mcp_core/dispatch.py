@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import CoroutineType
-from typing import Any, cast
+from typing import Any, Union, cast
 
 from msgspec import Struct
 
@@ -22,7 +22,7 @@ from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
 from mcp_core.journal import Journal
-from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response
+from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response, whole_request
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
 from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required
@@ -56,7 +56,7 @@ class Dispatcher:
     ) -> None:
         self._requests = dict(handlers.requests)
         self._notifications = dict(handlers.notifications)
-        self._whole: dict[str, codec.Decoder[Any]] = {}
+        self._decode_whole: codec.Decoder[Any] | None = None
         self._results = results
         self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)
         self._shakes_hands = not self._modern.issuperset(served)
@@ -101,31 +101,42 @@ class Dispatcher:
             return self._refusal(request, peer, exc)
         return Call(self, ctx, request, handler, params)
 
-    def open_as(self, method: str, body: bytes, peer: Peer) -> Call | None:
-        """Decode a whole message in one go, as a request of this method; `None` where it takes a closer look.
+    def open_whole(self, body: bytes, peer: Peer) -> Call | None:
+        """Decode a whole message in one go, as a request of its method; `None` where it takes a closer look.
 
-        For transports that know the method before they read the message.
+        It only ever says yes: what is wrong, and of which era it is, `open` finds out.
         """
-        handler = self._requests.get(method)
-        if handler is None or self._middleware or not handler.carries_meta:
+        if self._middleware:
             return None
-        decode = self._whole.get(method)
+        decode = self._decode_whole
         if decode is None:
-            decode = self._whole[method] = codec.decoder(WholeRequest[handler.params_type])  # type: ignore[name-defined]
+            decode = self._decode_whole = self._whole_decoder()
         try:
             # Bytes that are left as they are, are not looked at for wrong UTF-8.
             if not body.isascii() and not codec.is_utf8(body):
                 return None
             request = decode.plainly(body)
-            meta = request.params._meta
-            revision = self._revision(method, meta, peer)
+            handler = self._requests[request.method]
+            meta, handshake = request.params._meta, peer.handshake
+            if meta is None and handshake is not None:
+                revision = handshake.revision
+            else:
+                revision = self._revision(request.method, meta, peer)
         except Exception:
             return None
         row = handler.row
-        if request.method != method or (row is not None and revision not in row.revisions):
+        if row is not None and revision not in row.revisions:
             return None
-        ctx: RequestContext[Any] = RequestContext(peer, request.id, method, body, revision, meta)
+        ctx: RequestContext[Any] = RequestContext(peer, request.id, request.method, body, revision, meta)
         return Call(self, ctx, request, handler, request.params)
+
+    def _whole_decoder(self) -> codec.Decoder[Any]:
+        kinds = [
+            whole_request(method, handler.params_type)
+            for method, handler in self._requests.items()
+            if handler.carries_meta
+        ]
+        return codec.decoder(Union[tuple(kinds)])  # noqa: UP007 - built at run time
 
     def start(self, call: Call) -> bytes | Call:
         """Call the handler: the answer, or the call itself if there is something to await."""
@@ -343,17 +354,17 @@ class Call:
     with the handler's own (`close`).
     """
 
-    __slots__ = ("_dispatcher", "awaitable", "ctx", "failure", "handler", "params", "request")
+    __slots__ = ("awaitable", "ctx", "dispatcher", "failure", "handler", "params", "request")
 
     def __init__(
         self,
         dispatcher: Dispatcher,
         ctx: RequestContext[Any],
-        request: Request | WholeRequest[Any],
+        request: Request | WholeRequest,
         handler: Handler | None,
         params: Any,
     ) -> None:
-        self._dispatcher = dispatcher
+        self.dispatcher = dispatcher
         self.ctx = ctx
         self.request = request
         self.handler = handler
@@ -373,13 +384,13 @@ class Call:
         try:
             waits_for = steps.send(None)
         except StopIteration as end:
-            return self._dispatcher.answer(self, end.value)
+            return self.dispatcher.answer(self, end.value)
         except (KeyboardInterrupt, GeneratorExit):
             raise
         except BaseException as exc:
             if is_cancellation(exc):
                 raise
-            return self._dispatcher.failed(self, exc)
+            return self.dispatcher.failed(self, exc)
         self.awaitable = Rest(steps, waits_for)
         return None
 
@@ -394,8 +405,8 @@ class Call:
         except BaseException as exc:
             if is_cancellation(exc):
                 raise
-            return self._dispatcher.failed(self, exc)
-        return self._dispatcher.answer(self, value)
+            return self.dispatcher.failed(self, exc)
+        return self.dispatcher.answer(self, value)
 
     def close(self) -> None:
         """Let go of the handler, if it has not started; if it has ended, nothing happens."""
@@ -408,7 +419,7 @@ def _around(middleware: Middleware, call_next: CallNext) -> CallNext:
     return lambda ctx: middleware(ctx, call_next)
 
 
-def _encode_error(request: Request | WholeRequest[Any], error: MCPError) -> bytes:
+def _encode_error(request: Request | WholeRequest, error: MCPError) -> bytes:
     try:
         return encode_error(request.id, error)
     except Exception as exc:

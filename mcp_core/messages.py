@@ -7,9 +7,10 @@ Spec: basic, "Messages"; JSON-RPC 2.0 sections 4 to 6.
 
 from __future__ import annotations
 
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+from functools import lru_cache
+from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
 
 from mcp_core import codec
 from mcp_core.errors import InvalidParams, InvalidRequest, MCPError, ParseError
@@ -31,9 +32,9 @@ __all__ = [
     "encode_response",
     "is_batch",
     "raw_params",
+    "whole_request",
 ]
 
-P = TypeVar("P")
 RequestId: TypeAlias = int | str
 
 NO_PARAMS: Final = Raw(b"{}")
@@ -93,13 +94,28 @@ class _Envelope(Struct):
     error: Raw | UnsetType = UNSET
 
 
-class WholeRequest(Struct, Generic[P]):
+class WholeRequest(Struct):
     """A request with its params decoded, by whoever knows what they must be."""
 
     jsonrpc: Literal["2.0"]
     id: RequestId
-    method: str
-    params: P
+
+    method: ClassVar[str]
+    params: Any
+
+
+@lru_cache(maxsize=512)
+def whole_request(method: str, params_type: Any) -> type[WholeRequest]:
+    """The type of whole requests of one method. A union of such types decodes each as what its method says."""
+    kind: Any = defstruct(
+        "WholeRequest",
+        [("params", params_type)],
+        bases=(WholeRequest,),
+        tag_field="method",
+        tag=method,
+        namespace={"method": method},
+    )
+    return kind  # type: ignore[no-any-return]
 
 
 class _ErrorObject(Struct):

@@ -167,19 +167,19 @@ class Side:
         self.ways: list[tuple[str, str]] = []
         """How each request was decoded: its method, and `whole` or `steps`."""
         dispatcher = server.dispatcher  # which is the same from here on, as nothing more is registered
-        open_as, open_by_steps = dispatcher.open_as, dispatcher.open
+        open_whole, open_by_steps = dispatcher.open_whole, dispatcher.open
 
-        def noted_open_as(method: str, body: bytes, peer: Peer) -> Call | None:
-            call = open_as(method, body, peer) if in_one_go else None
+        def noted_open_whole(body: bytes, peer: Peer) -> Call | None:
+            call = open_whole(body, peer) if in_one_go else None
             if call is not None:
-                self.ways.append((method, "whole"))
+                self.ways.append((call.request.method, "whole"))
             return call
 
         def noted_open(request: Request, peer: Peer) -> Call | Refusal:
             self.ways.append((request.method, "steps"))
             return open_by_steps(request, peer)
 
-        vars(dispatcher).update(open_as=noted_open_as, open=noted_open)
+        vars(dispatcher).update(open_whole=noted_open_whole, open=noted_open)
         self.client = HTTP(StreamableHTTP(server, HTTPOptions()))
 
     def note(self, ctx: RequestContext, params: Any) -> Any:

@@ -30,7 +30,7 @@ from mcp_core.transports.streamable_http.heads import Head, Header
 from mcp_core.transports.streamable_http.marks import Marks
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
 from mcp_core.transports.streamable_http.sessions import Session, Sessions
-from mcp_core.transports.streamable_http.stateless import post_stateless
+from mcp_core.transports.streamable_http.stateless import post_frame, post_stateless
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
@@ -85,7 +85,8 @@ class StreamableHTTP:
         self.bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
             self.bearer = BearerGuard(options.auth, options.token_verifier)
-        self._serves_handshakes = any(not is_modern(revision) for revision in server.protocol_versions)
+        self.handshakes = frozenset(revision for revision in server.protocol_versions if not is_modern(revision))
+        self._serves_handshakes = bool(self.handshakes)
         self._path = options.streamable_http_path.rstrip("/")
         self.marks = Marks(server)
         self.ready = False
@@ -166,21 +167,21 @@ class StreamableHTTP:
         if head.states_modern or not self._serves_handshakes:
             await post_modern(self, exchange, body, auth)
             return
+        # Members may be spelt with escapes.
+        may_be_modern = CLAIM in body or b"\\u" in body
+        stateless = self.options.stateless_http
+        if stateless and not may_be_modern and await post_stateless(self, exchange, body, auth):
+            return
         frame = decode_frame(body)
         if isinstance(frame, Malformed):
-            if is_batch(body) and (self.options.stateless_http or b"mcp-session-id" in head.fields):
+            if is_batch(body) and (stateless or b"mcp-session-id" in head.fields):
                 await post_batch(self, exchange, body, auth)
                 return
             raise malformed(frame, body)
-        # Members may be spelt with escapes.
-        if (
-            (CLAIM in body or b"\\u" in body)
-            and isinstance(frame, (Request, Notification))
-            and claims_modern(frame.params)
-        ):
+        if may_be_modern and isinstance(frame, (Request, Notification)) and claims_modern(frame.params):
             await post_modern(self, exchange, body, auth)
         else:
-            await (post_stateless if self.options.stateless_http else post_handshake)(self, exchange, frame, auth)
+            await (post_frame if stateless else post_handshake)(self, exchange, frame, auth)
 
     def _check_media_types(self, head: Head) -> None:
         if not head.is_json:

@@ -47,13 +47,9 @@ def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: Request
     return stated
 
 
-def begun(peer: AnyPeer, frame: Request) -> bytes | Call:
+def begun(peer: AnyPeer, call: Call) -> bytes | Call:
     """The answer, or the call if its handler waits. `peer.failure` is the error in the answer, if it is one."""
-    dispatcher = peer.server.dispatcher
-    call = dispatcher.open(frame, peer)
-    if isinstance(call, Refusal):
-        return call.answer
-    answer: bytes | Call = dispatcher.start(call)
+    answer = call.dispatcher.start(call)
     if isinstance(answer, Call) and steps_by_hand():
         answer = call.step() or call
     # Not the call itself: it knows the peer, and the two would wait for the garbage collector.
@@ -86,7 +82,10 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
 
 async def answered(app: StreamableHTTP, peer: AnyPeer, frame: Request) -> bytes | None:
     """The answer to a request; `None` if its client cancelled it."""
-    started = begun(peer, frame)
+    call = peer.server.dispatcher.open(frame, peer)
+    if isinstance(call, Refusal):
+        return call.answer
+    started = begun(peer, call)
     return started if isinstance(started, bytes) else await waited(app, peer, started)
 
 

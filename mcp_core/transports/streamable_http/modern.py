@@ -67,8 +67,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
         state = await app.state()
     head, dispatcher = exchange.head, app.server.dispatcher
     peer = ModernPeer(app, exchange, state, auth)
-    # The header says what the body has to be, so that it is decoded once, as that.
-    call = None if head.method is None else dispatcher.open_as(head.method, body, peer)
+    call = dispatcher.open_whole(body, peer)
     if call is None or not _is_routed(head, call):
         frame = decode_frame(body)
         if isinstance(frame, Notification):
@@ -95,7 +94,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
 def _is_routed(head: Head, call: Call) -> bool:
     """Whether the headers repeat plainly what the body says. Those that do not need a closer look."""
     handler = call.handler
-    if head.version != call.ctx.protocol_version:
+    if head.version != call.ctx.protocol_version or head.method != call.request.method:
         return False
     if handler is None or handler.row is None or handler.row.name_field is None:
         return head.method not in _SPECIAL
