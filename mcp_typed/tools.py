@@ -190,6 +190,8 @@ class FunctionTool:
     async def _awaited(self, function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
         try:
             value = await function(**keywords)
+            if type(value) is self._scalar:  # as `_sent` does, one call earlier
+                return scalar_result(value)
         except BaseException as exc:
             return self._raised(exc)
         return self._sent(value)

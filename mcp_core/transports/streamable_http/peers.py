@@ -121,7 +121,8 @@ class ModernPeer(_RequestPeer):
     def outcome(self, message: bytes, failure: Failure | None) -> Awaitable[None]:
         """Send the answer, which has this error in it if that is not `None`."""
         if failure is None:
-            return self.result(message)
+            plain = self._answer is None and self._exchange.head.accepts.json
+            return self._exchange.reply(200, message) if plain else self.answer.result(message)
         if failure.scopes:
             return self.answer.result(message, challenged(self._app, self.answer, failure))
         return self.result(message, _STATUS.get(failure.code, 200))
