@@ -136,10 +136,12 @@ class _OnTrio:
 
 
 @asynccontextmanager
-async def beside(*works: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenerator[None, None]:
+async def beside(*works: Callable[[], Coroutine[Any, Any, None]], delay: float = 0.0) -> AsyncGenerator[None, None]:
     """Other work while the body runs, ended with it.
 
-    On asyncio without a scope around the body, whose own scopes may be open already.
+    On asyncio without a scope around the body, whose own scopes may be open already; and
+    there not before `delay` seconds have passed: a body that is done sooner is spared
+    tasks, which cost more than a timer.
     """
     if running_library() == "trio":
         import trio
@@ -152,10 +154,22 @@ async def beside(*works: Callable[[], Coroutine[Any, Any, None]]) -> AsyncGenera
         return
     import asyncio
 
-    tasks = [asyncio.get_running_loop().create_task(work()) for work in works]
+    loop = asyncio.get_running_loop()
+    tasks: list[asyncio.Task[None]] = []
+
+    def begin() -> None:
+        tasks.extend(loop.create_task(work()) for work in works)
+
+    timer: asyncio.Handle | None = None
+    if delay:
+        timer = loop.call_later(delay, begin)
+    else:
+        begin()
     try:
         yield
     finally:
+        if timer is not None:
+            timer.cancel()
         for task in tasks:
             task.cancel()
 

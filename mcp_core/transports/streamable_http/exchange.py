@@ -14,11 +14,14 @@ from mcp_core.errors import InvalidRequest, MCPError
 from mcp_core.messages import RequestId, encode_error
 from mcp_core.transports.streamable_http.heads import Head, Header
 
-__all__ = ["ASGIReceive", "ASGISend", "Exchange", "Gone", "Header", "Refused", "Scope", "event"]
+__all__ = ["UNWATCHED", "ASGIReceive", "ASGISend", "Exchange", "Gone", "Header", "Refused", "Scope", "event"]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 ASGIReceive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ASGISend: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+UNWATCHED: Final = 0.01
+"""Seconds that a handler may take before anybody looks whether its client is still there."""
 
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _EVENT_STREAM: Final[list[Header]] = [

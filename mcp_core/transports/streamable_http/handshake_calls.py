@@ -17,7 +17,7 @@ from mcp_core.errors import InvalidRequest
 from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response
 from mcp_core.revisions import HANDSHAKE_REVISIONS
 from mcp_core.transports.streamable_http.answers import Answer
-from mcp_core.transports.streamable_http.exchange import Exchange, Refused
+from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Refused
 from mcp_core.transports.streamable_http.heads import VERSION
 from mcp_core.transports.streamable_http.peers import LonePeer, challenged
 from mcp_core.transports.streamable_http.sessions import HandshakePeer
@@ -71,7 +71,7 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
         beside_it.append(lambda: app.keep_alive(answer))
     peer.take(work, call.request.id)
     try:
-        async with beside(*beside_it):
+        async with beside(*beside_it, delay=UNWATCHED):
             message = await work.finish()
     finally:
         peer.leave(work, call.request.id)

@@ -25,7 +25,7 @@ from mcp_core.errors import (
 )
 from mcp_core.handlers import read_meta
 from mcp_core.messages import Frame, Malformed, Notification, Request, decode_frame
-from mcp_core.transports.streamable_http.exchange import Exchange, Gone, Refused
+from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Gone, Refused
 from mcp_core.transports.streamable_http.heads import Head
 from mcp_core.transports.streamable_http.marks import Marked
 from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_parameters, check_routing
@@ -125,7 +125,7 @@ async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, wa
         beside_it.append(lambda: app.keep_alive(peer.answer))
     app.running.add(work)
     try:
-        async with beside(*beside_it):
+        async with beside(*beside_it, delay=UNWATCHED):
             value = await work.finish()
     finally:
         app.running.discard(work)
