@@ -25,7 +25,11 @@ ENVELOPE = {
 
 def message(number: int, method: str, params: dict[str, Any]) -> bytes:
     """One request of 2026-07-28, as a line."""
-    whole = {"jsonrpc": "2.0", "id": number, "method": method, "params": {**params, "_meta": ENVELOPE}}
+    return _line(number, method, {**params, "_meta": ENVELOPE})
+
+
+def _line(number: int, method: str, params: dict[str, Any]) -> bytes:
+    whole = {"jsonrpc": "2.0", "id": number, "method": method, "params": params}
     return json.dumps(whole, separators=(",", ":")).encode() + b"\n"
 
 
@@ -49,16 +53,17 @@ ARGUMENTS: dict[str, Callable[[int], dict[str, Any]]] = {
 
 def handshake_line(number: int, tool: str = "echo") -> bytes:
     """The same call, as a client sends it that has shaken hands."""
-    params = {} if tool == LIST else {"name": tool, "arguments": ARGUMENTS[tool](number)}
-    whole = {"jsonrpc": "2.0", "id": number, "method": LIST if tool == LIST else "tools/call", "params": params}
-    return json.dumps(whole, separators=(",", ":")).encode() + b"\n"
+    return _line(number, *_asked(number, tool))
+
+
+def _asked(number: int, tool: str) -> tuple[str, dict[str, Any]]:
+    """Method and params of a call."""
+    return (LIST, {}) if tool == LIST else ("tools/call", {"name": tool, "arguments": ARGUMENTS[tool](number)})
 
 
 def call_line(number: int, tool: str = "echo") -> bytes:
     """One `tools/call` of a tool, or one `tools/list`."""
-    if tool == LIST:
-        return message(number, LIST, {})
-    return message(number, "tools/call", {"name": tool, "arguments": ARGUMENTS[tool](number)})
+    return message(number, *_asked(number, tool))
 
 
 class Server:

@@ -17,7 +17,7 @@ from msgspec import Struct
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
 from mcp_core.backend import is_cancellation
-from mcp_core.backend.interruptible import Rest
+from mcp_core.backend.interruptible import first_step
 from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
@@ -88,11 +88,7 @@ class Dispatcher:
             else:
                 params = handler.decode(request.params)
                 meta = params._meta if handler.carries_meta else read_meta(request.params)
-                handshake = peer.handshake
-                if meta is None and handshake is not None:
-                    revision = handshake.revision
-                else:
-                    revision = self._revision(request.method, meta, peer)
+                revision = self._revision(request.method, meta, peer)
                 row = handler.row
                 if row is not None and revision not in row.revisions:
                     raise _unknown(request.method)
@@ -117,11 +113,8 @@ class Dispatcher:
                 return None
             request = decode.plainly(body)
             handler = self._requests[request.method]
-            meta, handshake = request.params._meta, peer.handshake
-            if meta is None and handshake is not None:
-                revision = handshake.revision
-            else:
-                revision = self._revision(request.method, meta, peer)
+            meta = request.params._meta
+            revision = self._revision(request.method, meta, peer)
         except Exception:
             return None
         row = handler.row
@@ -382,16 +375,12 @@ class Call:
         awaitable: Any = self.awaitable
         steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
         try:
-            waits_for = steps.send(None)
-        except StopIteration as end:
-            return self.dispatcher.answer(self, end.value)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
+            done, value = first_step(steps)
         except BaseException as exc:
-            if is_cancellation(exc):
-                raise
-            return self.dispatcher.failed(self, exc)
-        self.awaitable = Rest(steps, waits_for)
+            return self._raised(exc)
+        if done:
+            return self.dispatcher.answer(self, value)
+        self.awaitable = value
         return None
 
     def __await__(self) -> Generator[Any, Any, bytes]:
@@ -400,13 +389,15 @@ class Call:
     async def _finish(self) -> bytes:
         try:
             value = await self.awaitable
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
         except BaseException as exc:
-            if is_cancellation(exc):
-                raise
-            return self.dispatcher.failed(self, exc)
+            return self._raised(exc)
         return self.dispatcher.answer(self, value)
+
+    def _raised(self, exc: BaseException) -> bytes:
+        """The answer to a handler that raised; what is not about its request goes on."""
+        if isinstance(exc, KeyboardInterrupt | GeneratorExit) or is_cancellation(exc):
+            raise exc
+        return self.dispatcher.failed(self, exc)
 
     def close(self) -> None:
         """Let go of the handler, if it has not started; if it has ended, nothing happens."""

@@ -91,7 +91,6 @@ class StreamableHTTP:
         self.marks = Marks(server)
         self.ready = False
         """Whether the server knows of the app."""
-        self._lifespan: Any = None
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""

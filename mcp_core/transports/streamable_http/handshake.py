@@ -11,8 +11,6 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_core import codec
-from mcp_core import types as t
 from mcp_core.backend.interruptible import beside
 from mcp_core.errors import InvalidRequest
 from mcp_core.messages import (
@@ -39,8 +37,6 @@ __all__ = ["delete_session", "listen", "post_batch", "post_handshake"]
 
 SESSION_ID: Final = b"mcp-session-id"
 LAST_EVENT_ID: Final = b"last-event-id"
-
-_cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
 
 async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, auth: Any) -> None:

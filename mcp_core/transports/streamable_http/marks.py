@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
@@ -19,6 +18,7 @@ from mcp_core.journal import Journal
 from mcp_core.messages import Request
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.subscriptions import Event, ToolsListChanged
+from mcp_core.transports.streamable_http.mirrored import name_in
 from mcp_core.transports.streamable_http.sessions import subject_of
 from mcp_core.types import Tool
 
@@ -55,7 +55,7 @@ class Marks:
 
         `peer` stands for the caller and is told nothing.
         """
-        name = _called(ctx.raw_params)
+        name = name_in(ctx.raw_params, "name") or ""
         if self._server.on_get_tool is not None:
             return await self._asked(ctx, peer, name)
         caller = subject_of(peer.auth)
@@ -132,17 +132,3 @@ def _marked(name: Any, schema: Any) -> Marked:
     except InvalidMark as exc:
         _journal.warning("tool %s: %s; clients over HTTP will leave it out", name, exc)
         return _NONE
-
-
-class _Called(msgspec.Struct):
-    name: str = ""
-
-
-_called_decoder: codec.Decoder[_Called] = codec.decoder(_Called)
-
-
-def _called(params: Raw) -> str:
-    try:
-        return _called_decoder(params).name
-    except (codec.Misfit, codec.Undecodable):
-        return ""

@@ -23,7 +23,7 @@ from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
 from mcp_core.transports.streamable_http.heads import METHOD, NAME, VERSION, Head
 
-__all__ = ["PARAMETER", "check_parameters", "check_routing"]
+__all__ = ["PARAMETER", "check_parameters", "check_routing", "name_in"]
 
 PARAMETER: Final = b"mcp-param-"
 
@@ -63,14 +63,20 @@ def check_routing(head: Head, request: Request, version: str) -> None:
 
 
 def _check_name(value: bytes | None, request: Request, member: str) -> None:
-    try:
-        named = codec.decode_any(getattr(_named(request.params), member))
-    except (codec.Misfit, codec.Undecodable):
+    named = name_in(request.params, member)
+    if named is None:
         return  # what is wrong with the params, their handler's decoder says
-    if not isinstance(named, str):
-        return
     if value is None or _decoded(NAME, value) != named:
         raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {named!r}")
+
+
+def name_in(params: Raw, member: str) -> str | None:
+    """What the params have in the member that `Mcp-Name` repeats; `None` if that is no text."""
+    try:
+        named = codec.decode_any(getattr(_named(params), member))
+    except (codec.Misfit, codec.Undecodable):
+        return None
+    return named if isinstance(named, str) else None
 
 
 def check_parameters(head: Head, params: Raw, marked: Mapping[tuple[str, ...], str]) -> None:
