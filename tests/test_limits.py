@@ -39,7 +39,8 @@ def value_of(bound: str) -> Any:
     if isinstance(found, type) and issubclass(found, msgspec.Struct):
         defaults = {field.name: field.default for field in msgspec.structs.fields(found)}
         return defaults[option]
-    return inspect.signature(found).parameters[option].default
+    make: Any = found
+    return inspect.signature(make).parameters[option].default
 
 
 def number(shown: str) -> float | None:
