@@ -154,22 +154,26 @@ class Decoder(Generic[T]):
             Misfit: Another shape, a number out of range, or too deep.
         """
         try:
+            return self.unmended(data)
+        except Undecodable:
+            mended = replace_lone_surrogates(bytes(data))
+            if mended == data:
+                raise
+            return self.unmended(mended)
+
+    def unmended(self, data: bytes | Raw) -> T:
+        """Decode `data` as `__call__` does, for texts in which lone surrogates have been replaced already."""
+        try:
             return self.plainly(data)
         # ValidationError is a DecodeError, so it comes first.
         except msgspec.ValidationError as exc:
             raise Misfit(str(exc)) from None
         except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-            return self._mended(bytes(data), exc)
+            raise Undecodable(str(exc)) from None
         except RecursionError:
             # The peer chooses the nesting depth, and msgspec reports too much of
             # it as RecursionError, not as one of its own.
             raise Misfit("nested too deeply") from None
-
-    def _mended(self, data: bytes, fault: Exception) -> T:
-        mended = replace_lone_surrogates(data)
-        if mended == data:
-            raise Undecodable(str(fault)) from None
-        return self(mended)  # has none left, so a further fault is another
 
 
 @lru_cache(maxsize=512)

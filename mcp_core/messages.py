@@ -179,10 +179,11 @@ def decode_frame(data: bytes) -> Frame:
     try:
         envelope = _envelope.plainly(data)
     except Exception:
+        data = codec.replace_lone_surrogates(data)
         try:
-            envelope = _envelope(data)
+            envelope = _envelope.unmended(data)
         except (codec.Undecodable, codec.Misfit) as exc:
-            return _diagnose(codec.replace_lone_surrogates(data), exc)
+            return _diagnose(data, exc)
     method, request_id = envelope.method, envelope.id
     if method is not UNSET:
         params = envelope.params
@@ -233,7 +234,7 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
             codec.last_id(data) if request_id is None else request_id,
         )
     try:
-        members = _members(data)
+        members = _members.unmended(data)
     except codec.Undecodable as exc:
         return Malformed(ParseError("Parse error: " + str(exc)), codec.recover_id(data))
     except codec.Misfit:
