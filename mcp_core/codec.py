@@ -47,6 +47,7 @@ __all__ = [
     "scrub",
     "to_json",
     "type_of",
+    "url_text",
 ]
 
 T = TypeVar("T")
@@ -81,8 +82,16 @@ def _foreign(value: Any) -> Any:
     """
     shape = getattr(value, "__mcp_wire__", None)
     if shape is None:
+        text = url_text(value)
+        if text is not None:
+            return text
         raise TypeError(f"{type(value).__name__} is no JSON value; convert it before it goes into a message")
     return shape()
+
+
+def url_text(value: Any) -> str | None:
+    """Return the text of a URL object, of pydantic or of another library; `None` for anything else."""
+    return str(value) if hasattr(value, "scheme") and hasattr(value, "host") else None
 
 
 _journal = Journal(__name__)

@@ -25,7 +25,7 @@ from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response, whole_request
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
-from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required
+from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required, opened
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
 from mcp_core.session import unopened
 
@@ -254,7 +254,7 @@ class Dispatcher:
             if isinstance(value, t.Prepared):
                 kept.append(cast("t.Prepared[Any]", value))
                 return kept[-1].value
-            return value
+            return opened(value)
 
         async def run() -> Any:
             value = await self._wrapped(ctx, handle)
