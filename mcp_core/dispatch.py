@@ -178,7 +178,8 @@ class Dispatcher:
             revision = ctx.protocol_version
             if request.method == "initialize" and ctx.peer.handshake is not None:
                 revision = ctx.peer.handshake.revision  # agreed on just now
-            answer = encode_response(request.id, *self._results.encode(value, row, revision))
+            body, tail = self._results.encode(value, row, revision)
+            answer = encode_response(request.id, body, tail)
         except MCPError as exc:
             return self._error(call, exc)
         except WrongResult as exc:

@@ -311,7 +311,7 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
     Raises:
         codec.Undecodable: Ready bytes with line breaks in them are not JSON.
     """
-    if b"\n" in result or b"\r" in result:
+    if codec.LF in result or codec.CR in result:
         result = codec.compact(result)
     shown = b"%d" % request_id if type(request_id) is int else id_bytes(request_id)
     if tail:

@@ -10,7 +10,6 @@ Spec: basic, "ResultType", "`_meta`"; server/utilities/caching.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import NoneType
 from typing import Any, Final, cast
 
 import msgspec
@@ -344,17 +343,18 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
         result = msgspec.structs.replace(result, structured_content=line)
     looked_at: Any = result
     content: list[Any] = looked_at.content
-    plain = type(content) is list and type(looked_at.is_error) is bool and type(looked_at._meta) in _META
+    meta = looked_at._meta
+    plain = type(content) is list and type(looked_at.is_error) is bool and (meta is None or type(meta) is dict)
     long = False
     for block in content if plain else ():
-        if (
-            type(block) is not t.TextContent
-            or block.annotations is not None
-            or block._meta is not None
-            or type(block.text) is not str
-        ):
+        if type(block) is not t.TextContent or block.annotations is not None or block._meta is not None:
             plain = False
-        elif len(block.text) >= codec.LONG_TEXT:
+            break
+        text = block.text
+        if type(text) is not str:
+            plain = False
+            break
+        if len(text) >= codec.LONG_TEXT:
             long = True
     if not plain:
         _checked(result)
@@ -367,7 +367,6 @@ def _is_long(block: Any) -> bool:
     return name is not None and len(getattr(block, name)) >= codec.LONG_TEXT
 
 
-_META: Final = (NoneType, dict)
 _LONG_FIELDS: Final[dict[type[Any], str]] = {t.TextContent: "text", t.ImageContent: "data", t.AudioContent: "data"}
 
 
