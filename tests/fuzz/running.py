@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import logging
 import multiprocessing
 import random
+import re
 import resource
 import sys
 import time
+import traceback
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -38,14 +41,33 @@ class Target(Protocol):
 Opener = Callable[[Tally], AbstractAsyncContextManager[Target]]
 
 
-def _messages(tally: Tally) -> AbstractAsyncContextManager[Target]:
-    from tests.fuzz.messages import Messages
+def _lazily(module: str, name: str) -> Opener:
+    """What opens a target, from a module that is loaded when it is played."""
 
-    return Messages.open(tally)
+    def opener(tally: Tally) -> AbstractAsyncContextManager[Target]:
+        found: Any = getattr(importlib.import_module(f"tests.fuzz.{module}"), name)
+        opened: AbstractAsyncContextManager[Target] = found.open(tally)
+        return opened
+
+    return opener
 
 
-TARGETS: Final[dict[str, Opener]] = {"messages": _messages}
-REAL: Final[dict[str, Opener]] = {}
+TARGETS: Final[dict[str, Opener]] = {
+    "messages": _lazily("messages", "Messages"),
+    "heads": _lazily("heads", "Heads"),
+    "client": _lazily("client", "Hostile"),
+    "typed": _lazily("typed", "Typed"),
+    "state": _lazily("state", "Sealed"),
+    "lines": _lazily("streams", "Lines"),
+    "sse": _lazily("streams", "Sse"),
+}
+"""What is fuzzed in this process."""
+
+REAL: Final[dict[str, Opener]] = {
+    "messages": _lazily("real", "Pipe"),
+    "heads": _lazily("real", "Sockets"),
+}
+"""What is fuzzed as a process of its own, through pipes and sockets."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +82,17 @@ class Options:
     real: bool = False
     first: int = 0
     """The round to begin with."""
+    failures: int = 1
+    """How many violations to put up with before it ends; one of each kind is told."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A violation, how to have it again, and what was sent last."""
+
+    text: str
+    where: str
+    sent: tuple[bytes, ...]
 
 
 @dataclass
@@ -67,10 +100,7 @@ class Report:
     """What came of it, for each target."""
 
     tallies: dict[str, Tally]
-    rounds: int = 0
-    failure: str = ""
-    where: str = ""
-    sent: tuple[bytes, ...] = ()
+    failures: list[Failure]
 
 
 class _Unhandled(logging.Handler):
@@ -102,41 +132,58 @@ class _Player:
         self._options = options
         self._unhandled = unhandled
         self._begun = time.monotonic()
-        self.report = Report({name: Tally() for name in options.targets})
-        self.round = options.first
-        self.target = ""
+        self._kinds: set[str] = set()
+        self._failed = 0
+        self.report = Report({name: Tally() for name in options.targets}, [])
+        self._round = options.first
 
     async def play(self) -> None:
-        """Play them all. Raises `Violation`, or what the library should not have let out."""
+        """Play them all."""
         names = self._options.targets
         slices = max(1, round(self._options.seconds / (SLICE * len(names))))
         for turn in range(slices):
             for index, name in enumerate(names):
-                self.target = name
                 share = (turn * len(names) + index + 1) / (slices * len(names))
-                await self._target(name, self._begun + self._options.seconds * share)
+                end = self._begun + self._options.seconds * share
+                while self._is_wanted(name, end):
+                    await self._target(name, end)
             if self._options.messages is not None:
                 return
 
+    def _is_wanted(self, name: str, end: float) -> bool:
+        limit = self._options.messages
+        more = time.monotonic() < end if limit is None else self.report.tallies[name].messages < limit
+        return more and self._failed < self._options.failures
+
     async def _target(self, name: str, end: float) -> None:
+        """Play one until its time is up, or it has failed."""
         tally = self.report.tallies[name]
         limit = self._options.messages
         opener = (REAL if self._options.real else TARGETS)[name]
-        async with opener(tally) as target:
-            while (tally.messages < limit) if limit is not None else (time.monotonic() < end):
-                tally.begin()
-                left = 1_000_000 if limit is None else limit - tally.messages
-                try:
-                    await target.play(random.Random(self._options.seed * 1_000_003 + self.round), left)
+        try:
+            async with opener(tally) as target:
+                while self._is_wanted(name, end):
+                    tally.begin()
+                    left = 1_000_000 if limit is None else limit - tally.messages
+                    self._round += 1
+                    await target.play(random.Random(self._options.seed * 1_000_003 + self._round), left)
                     if self._unhandled:
                         raise Violation(f"an error that nobody handled: {self._unhandled}")
-                except Violation:
-                    raise
-                except Exception:
-                    tally.exceptions += 1
-                    raise
-                self.round += 1
-                self.report.rounds += 1
+        except (Exception, SystemExit) as exc:
+            self._fails(name, tally, exc)
+
+    def _fails(self, name: str, tally: Tally, exc: BaseException) -> None:
+        self._unhandled.clear()
+        self._failed += 1
+        text = f"{type(exc).__name__}: {exc}"
+        if not isinstance(exc, Violation):
+            tally.exceptions += 1
+            text = "".join(traceback.format_exception(exc))
+        kind = re.sub(r"[\d.]+", "", text.partition("'")[0])[:60] if isinstance(exc, Violation) else text[-60:]
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            where = f"--target {name} --seed {self._options.seed} --round {self._round - 1}"
+            self.report.failures.append(Failure(text, where, tuple(tally.sent[-20:])))
 
 
 def play(options: Options) -> Report:
@@ -144,18 +191,8 @@ def play(options: Options) -> Report:
     unhandled: list[str] = []
     watch(unhandled)
     player = _Player(options, unhandled)
-    report = player.report
-    try:
-        anyio.run(player.play, backend=options.loop)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as exc:
-        report.failure = f"{type(exc).__name__}: {exc}"
-        report.where = f"--target {player.target} --seed {options.seed} --round {player.round}"
-        report.sent = tuple(report.tallies[player.target].sent[-20:])
-        if not isinstance(exc, Violation):
-            logging.getLogger("tests.fuzz").error("not a violation", exc_info=exc)
-    return report
+    anyio.run(player.play, backend=options.loop)
+    return player.report
 
 
 def play_all(options: Options, jobs: int) -> list[Report]:
@@ -185,6 +222,7 @@ def parse(given: Sequence[str] | None = None) -> tuple[Any, Options]:
     parser.add_argument("--jobs", type=int, default=1, help="in so many processes")
     parser.add_argument("--loop", choices=["asyncio", "trio"], default="asyncio")
     parser.add_argument("--real", action="store_true", help="to a process, through its pipes or sockets")
+    parser.add_argument("--violations", type=int, default=1, help="end after so many; one of each kind is shown")
     parser.add_argument("--guided", type=float, help="so many seconds led by coverage or by cost, in place of rounds")
     chosen = parser.parse_args(given)
     known = REAL if chosen.real else TARGETS
@@ -192,7 +230,14 @@ def parse(given: Sequence[str] | None = None) -> tuple[Any, Options]:
         parser.error(f"--real knows the targets {', '.join(known)}; got {chosen.target}")
     targets = tuple(known) if chosen.target == "all" else (chosen.target,)
     return chosen, Options(
-        targets, chosen.seed, chosen.seconds, chosen.messages, chosen.loop, chosen.real, chosen.round
+        targets,
+        chosen.seed,
+        chosen.seconds,
+        chosen.messages,
+        chosen.loop,
+        chosen.real,
+        chosen.round,
+        chosen.violations,
     )
 
 
@@ -218,9 +263,11 @@ def main(given: Sequence[str] | None = None) -> int:
         f"{messages} messages in {took:.0f} s ({messages / took:,.0f}/s) from seed {options.seed} on {options.loop}, "
         f"{chosen.jobs} process(es), at most {peak} MB in this one\n"
     )
-    failed = [report for report in reports if report.failure]
-    for report in failed:
-        out.write(f"VIOLATION: {report.failure[:4000]}\nrepeat it with {report.where}\n")
-        for data in report.sent:
+    failures = [failure for report in reports for failure in report.failures]
+    for failure in failures:
+        out.write(f"VIOLATION: {failure.text[:4000]}\nrepeat it with {failure.where}\n")
+        for data in failure.sent[:-1]:
             out.write(f"  {shown(data)}\n")
-    return 1 if failed else 0
+        for data in failure.sent[-1:]:
+            out.write(f"  {data[:20_000]!r}\n")
+    return 1 if failures else 0
