@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from typing import Any, Final, NamedTuple
 
-from mcp_core import codec
 from mcp_core.testing import modern_meta
 from tests.fuzz.corpus import BATCHES, SHAPES
 from tests.fuzz.oracle import in_batch, key_of
@@ -127,18 +127,32 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
     return data.replace(b"\n", b" ")  # one line, or it would be two messages
 
 
+_IDS: Final = re.compile(r'"id"\s*:\s*(-?[0-9]+|"(?:[^"\\]|\\.)*")', re.S)
+
+
 def requests_in(data: bytes) -> tuple[str, ...]:
-    """The keys of the ids that this message may be answered under, once each."""
+    """The keys of the ids that this message may be answered under, as often as each.
+
+    A text that is no JSON may be answered under any id that stands in it.
+    """
+    # An element of a batch that is no UTF-8 is refused by itself.
+    text = data.decode(errors="replace")
     try:
-        # An element of a batch that is no UTF-8 is refused by itself.
-        elements = in_batch(json.loads(data.decode(errors="replace")))
+        elements = in_batch(json.loads(text))
     except (ValueError, RecursionError):
-        elements = []
+        return tuple({key for found in _IDS.finditer(text) for key in _key_in(found[1])})
     found = [key_of(_read(element["id"])) for element in elements if isinstance(element, dict) and "id" in element]
-    recovered = codec.recover_id(data)
-    if recovered is not None and (key := key_of(recovered)) not in found:
-        found.append(key)
+    if len(found) != len(elements) or text.count('"id"') > len(found):
+        # The one that is read of several, or what stands in an element that is not read whole.
+        found += {key for match in _IDS.finditer(text) for key in _key_in(match[1])} - set(found)
     return tuple(found)
+
+
+def _key_in(text: str) -> list[str]:
+    try:
+        return [key_of(_read(json.loads(text, strict=False)))]
+    except ValueError:
+        return []
 
 
 def _read(request_id: Any) -> Any:

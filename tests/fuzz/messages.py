@@ -117,7 +117,7 @@ class Ledger:
                     self.must.discard(key)
                     if self._answered[key] > self.may[key]:
                         self._tally.doubled += 1
-                        sent = [shown(data) for data in self._tally.sent if key.encode() in data][:5]
+                        sent = self._with(message["id"])
                         raise Violation(
                             f"{self._answered[key]} answers to {self.may[key]} requests with the id {key}: {sent}"
                         )
@@ -132,8 +132,14 @@ class Ledger:
         if self.must:
             self._tally.lost += len(self.must)
             first = min(self.must)
-            sent = [shown(data) for data in self._tally.sent if first.encode() in data][:5]
-            raise Violation(f"{len(self.must)} requests were not answered, among them {first}: {sent}")
+            raise Violation(
+                f"{len(self.must)} requests were not answered, among them {first}: {self._with(json.loads(first))}"
+            )
+
+    def _with(self, request_id: Any) -> list[str]:
+        """What was sent with this id in it, as far as that can be seen."""
+        parts = str(request_id).split("\ufffd")
+        return [shown(data) for data in self._tally.sent if all(part.encode() in data for part in parts)][-5:]
 
 
 class Messages:

@@ -152,7 +152,7 @@ def least(again: Callable[[], object], enough: float, first: float = float("inf"
 
 def shown(data: bytes) -> str:
     """Bytes as they can be read, and how many more there are."""
-    return repr(data) if len(data) <= 200 else f"{data[:150]!r}...{data[-40:]!r} ({len(data)} bytes)"
+    return repr(data) if len(data) <= 500 else f"{data[:150]!r}...{data[-40:]!r} ({len(data)} bytes)"
 
 
 # --- answers -------------------------------------------------------------------------------
