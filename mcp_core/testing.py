@@ -31,7 +31,7 @@ def modern_meta(capabilities: dict[str, Any] | None = None, **extra: Any) -> dic
     return {PROTOCOL_VERSION: V2026_07_28, CLIENT_CAPABILITIES: capabilities or {}, **extra}
 
 
-def flush_logs(timeout: float = 5.0) -> None:
+def flush_logs(timeout: float = 60.0) -> None:
     """Wait until the library's log records so far have reached the loggers.
 
     Raises:
@@ -89,7 +89,7 @@ class Inbox:
         self.has_ended = True
         self._news.set()
 
-    async def until(self, ready: Callable[[Self], bool], seconds: float = 5.0) -> None:
+    async def until(self, ready: Callable[[Self], bool], seconds: float = 60.0) -> None:
         """Wait until this holds. Raises `TimeoutError` after so many seconds."""
         with anyio.fail_after(seconds):
             while not ready(self):
@@ -125,7 +125,7 @@ class RawPeer(Inbox):
         """Send bytes as they are, anything else as JSON."""
         self._channel.send(message if isinstance(message, bytes) else json.dumps(message).encode())
 
-    async def receive_next(self, seconds: float = 5.0) -> Any:
+    async def receive_next(self, seconds: float = 60.0) -> Any:
         """The next message, decoded. Raises `TimeoutError` when none comes."""
         await self.until(lambda inbox: len(inbox.messages) > self._read, seconds)
         self._read += 1
@@ -201,8 +201,8 @@ async def _carries_much(a: Channel, b: Channel, left: Inbox, right: Inbox) -> No
     message = b'"' + b"y" * 5_000_000 + b'"'
     a.send(message)
     b.send(message)
-    await right.until(lambda inbox: inbox.messages == [message], 20)
-    await left.until(lambda inbox: inbox.messages == [message], 20)
+    await right.until(lambda inbox: inbox.messages == [message])
+    await left.until(lambda inbox: inbox.messages == [message])
 
 
 async def _tells_the_end(a: Channel, b: Channel, left: Inbox, right: Inbox) -> None:

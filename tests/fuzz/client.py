@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final, cast
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import SocketStream
 
 from mcp_core import Client
@@ -152,7 +153,8 @@ class _HTTPServer:
                         data += await stream.receive()
                     head, _, data = data.partition(b"\r\n\r\n")
                     fields = dict(
-                        (line.partition(b":")[0].lower(), line.partition(b":")[2].strip()) for line in head.split(b"\r\n")[1:]
+                        (line.partition(b":")[0].lower(), line.partition(b":")[2].strip())
+                        for line in head.split(b"\r\n")[1:]
                     )
                     size = int(fields.get(b"content-length", b"0"))
                     while len(data) < size:
@@ -231,7 +233,15 @@ def _fields(rng: random.Random) -> list[str]:
 def _event(rng: random.Random, data: bytes) -> bytes:
     lines = [
         line
-        for line in (b"id: 1", b"id: \0", b"retry: 1", b"retry: 99999999999999999999", b"event: message", b": x", b"id: " + b"x" * 3000)
+        for line in (
+            b"id: 1",
+            b"id: \0",
+            b"retry: 1",
+            b"retry: 99999999999999999999",
+            b"event: message",
+            b": x",
+            b"id: " + b"x" * 3000,
+        )
         if rng.random() < 0.15
     ]
     return b"\n".join([*lines, b"data: " + data]) + rng.choice([b"\n\n", b"\n\n", b"\n\n", b"\r\n\r\n", b"\n", b""])
@@ -308,7 +318,7 @@ class Hostile:
                 tasks.start_soon(one, rng.randrange(2**32))
         if broken:
             raise broken[0]
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         left = len(set(os.listdir("/proc/self/fd")) - before)
         if left > 1:  # one may be that of the listing itself
             raise Violation(f"{left} descriptors were left open")

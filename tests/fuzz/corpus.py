@@ -15,8 +15,12 @@ __all__ = ["BATCHES", "SHAPES", "TEXTS", "Shape"]
 Shape: TypeAlias = Callable[[int], bytes]
 """Makes about so many bytes."""
 
-META: Final = b'{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
-CALL: Final = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","_meta":' + META + b',"arguments":{"a":'
+META: Final = (
+    b'{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}'
+)
+CALL: Final = (
+    b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"x","_meta":' + META + b',"arguments":{"a":'
+)
 END: Final = b"}}}"
 
 
@@ -130,8 +134,8 @@ BATCHES: Final[dict[str, Shape]] = {
     "arrays": lambda n: b"[" + _many(b"[],", n) + b"[]]",
     "strings": lambda n: b"[" + _many(b'"",', n) + b'""]',
     "calls of nothing": lambda n: b"[" + _numbered(b'{"jsonrpc":"2.0","id":%d,"method":"%%s"}', n) + b"]",
-    "cancellations": lambda n: b"["
-    + _many(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}},', n)
-    + b"1]",
+    "cancellations": lambda n: (
+        b"[" + _many(b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}},', n) + b"1]"
+    ),
 }
 """Arrays of messages, which 2025-03-26 answers one by one."""

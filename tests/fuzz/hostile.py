@@ -97,7 +97,11 @@ def _answers(rng: random.Random, request: dict[str, Any]) -> list[bytes]:
     if kind < 0.6:
         return [dumped({"jsonrpc": "2.0", "id": request["id"], "result": _spoilt(rng, request["method"])})]
     if kind < 0.75:
-        error: Any = {"code": rng.choice(CODES), "message": rng.choice(["no", "\x1b[31m\n", *VALUES]), "data": rng.choice(DATA)}
+        error: Any = {
+            "code": rng.choice(CODES),
+            "message": rng.choice(["no", "\x1b[31m\n", *VALUES]),
+            "data": rng.choice(DATA),
+        }
         if rng.random() < 0.2:
             error = rng.choice(VALUES)
         return [dumped({"jsonrpc": "2.0", "id": request["id"], "error": error})]
@@ -111,7 +115,11 @@ def _answers(rng: random.Random, request: dict[str, Any]) -> list[bytes]:
         text = rng.choice(list(TEXTS.values()))(rng.choice([300, 20_000]))
         return [b'{"jsonrpc":"2.0","id":%b,"result":{"content":%b}}' % (dumped(request["id"]), text)]
     if kind < 0.97:
-        asks: Any = {"resultType": "input_required", "requestState": rng.choice(VALUES), "inputRequests": rng.choice(ASKS)}
+        asks: Any = {
+            "resultType": "input_required",
+            "requestState": rng.choice(VALUES),
+            "inputRequests": rng.choice(ASKS),
+        }
         return [dumped({"jsonrpc": "2.0", "id": request["id"], "result": asks})]
     return []
 

@@ -84,7 +84,9 @@ class Tally:
         if size > ANSWER_BYTES + ANSWER_RATIO * len(data):
             raise Violation(f"{size} bytes were answered to {len(data)}: {shown(data)}")
 
-    def took(self, data: bytes, nanoseconds: float, again: Callable[[], object], *, per_byte: float | None = None) -> None:
+    def took(
+        self, data: bytes, nanoseconds: float, again: Callable[[], object], *, per_byte: float | None = None
+    ) -> None:
         """Note what an input took; `again` does the same once more, where it is to be looked at closely.
 
         Raises:

@@ -105,7 +105,10 @@ def events_of(rng: random.Random, pool: Pool) -> bytes:
     """An event stream, or nearly."""
     if rng.random() < 0.02:
         text = rng.choice(list(TEXTS.values()))(rng.choice([300, 20_000]))
-        return rng.choice([b"data: %b\n\n", b"%b\n\n", b"id: %b\ndata: 1\n\n", b"event: %b\n", b"data: 1\n" * 50 + b"%b"]) % text
+        return (
+            rng.choice([b"data: %b\n\n", b"%b\n\n", b"id: %b\ndata: 1\n\n", b"event: %b\n", b"data: 1\n" * 50 + b"%b"])
+            % text
+        )
     parts: list[bytes] = []
     for _ in range(rng.randint(0, 10)):
         kind = rng.random()
