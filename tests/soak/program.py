@@ -102,7 +102,6 @@ def main(transport: str, port: str = "0", loop: Literal["asyncio", "uvloop", "tr
         port=int(port),
         loop=None if loop == "trio" else loop,
         event_store=store,
-        cancel_on_disconnect=True,
         max_sessions=1000,
     )
 
