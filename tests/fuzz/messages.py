@@ -102,6 +102,11 @@ class Ledger:
         if given.must:
             self.must.add(given.may[0])
 
+    def asks_whether_alive(self) -> None:
+        """Note that `ALIVE` is about to be sent, once more."""
+        self.may['"alive"'] += 1
+        self.must.add('"alive"')
+
     def hear(self, messages: list[bytes]) -> None:
         """Check what has come since the last time.
 
