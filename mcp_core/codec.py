@@ -34,6 +34,7 @@ __all__ = [
     "decode_any",
     "decoder",
     "encode",
+    "encode_line",
     "field_defaults",
     "is_array",
     "is_object",
@@ -105,6 +106,16 @@ def encode(value: Any) -> bytes:
         return _encode_scrubbed(value)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
+
+
+def encode_line(value: Any) -> bytes:
+    """Encode the value without line breaks, which ready bytes (`Raw`) in it may have.
+
+    Raises as `encode`, and:
+        Undecodable: There are line breaks in bytes that are not JSON.
+    """
+    data = encode(value)
+    return compact(data) if b"\n" in data or b"\r" in data else data
 
 
 _TOO_DEEP: Final = "the value is nested too deeply, or contains itself"

@@ -178,7 +178,7 @@ class Dispatcher:
             revision = ctx.protocol_version
             if request.method == "initialize" and ctx.peer.handshake is not None:
                 revision = ctx.peer.handshake.revision  # agreed on just now
-            body, tail = self._results.encode(value, row, revision)
+            answer = encode_response(request.id, *self._results.encode(value, row, revision))
         except MCPError as exc:
             return self._error(call, exc)
         except WrongResult as exc:
@@ -187,7 +187,6 @@ class Dispatcher:
         except Exception as exc:
             _journal.error("the result of %s cannot be encoded", request.method, exc=exc)
             return self._error(call, InternalError("The result cannot be encoded"))
-        answer = encode_response(request.id, body, tail)
         if self._observers.request_finished:
             self._observers.tell(self._observers.request_finished, ctx, answer)
         return answer
@@ -376,6 +375,8 @@ class Call:
         steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
         try:
             done, value = first_step(steps)
+        except GeneratorExit as exc:  # nobody closes a coroutine in its first step
+            return self.dispatcher.failed(self, exc)
         except BaseException as exc:
             return self._raised(exc)
         if done:

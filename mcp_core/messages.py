@@ -299,7 +299,15 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
 
     `tail` is put in place of the result's closing brace; it begins with a comma
     and ends with the brace. The result must not be empty then.
+
+    A message is one line, whatever its transport: line breaks come with ready bytes that an
+    author put somewhere into a result, and would end the message where they stand.
+
+    Raises:
+        codec.Undecodable: Ready bytes with line breaks in them are not JSON.
     """
+    if b"\n" in result or b"\r" in result:
+        result = codec.compact(result)
     shown = b"%d" % request_id if type(request_id) is int else id_bytes(request_id)
     if tail:
         open_end = result[:-1] if len(result) < _LONG else memoryview(result)[:-1]
@@ -313,7 +321,7 @@ def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
     if error.data is not None:
         body["data"] = error.data
     member = b"" if request_id is None else b'"id":%b,' % id_bytes(request_id)
-    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode(body))
+    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode_line(body))
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
@@ -329,4 +337,4 @@ def encode_notification(method: str, params: Any) -> bytes:
 def _call(method: str, params: Any) -> bytes:
     if params is None:
         return b'"method":%b}' % codec.encode(method)
-    return b'"method":%b,"params":%b}' % (codec.encode(method), codec.encode(params))
+    return b'"method":%b,"params":%b}' % (codec.encode(method), codec.encode_line(params))

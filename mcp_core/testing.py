@@ -62,6 +62,8 @@ class WireRecorder:
 class Inbox:
     """A `Receiver` that keeps what it gets, to be waited for."""
 
+    is_full = False
+
     def __init__(self) -> None:
         self.messages: list[bytes] = []
         self.refused: list[bytes] = []
@@ -118,7 +120,9 @@ class RawPeer(Inbox):
             with server.connect(backend, theirs, state) as connection:
                 theirs.start(connection)
                 ours.start(peer)
+                undo = server.on_lifespan_failure(ours.close)
                 yield peer
+                undo()
                 ours.close()
 
     def send(self, message: Any) -> None:

@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any
 
+from mcp_core.backend import holds
+
 __all__ = ["AsyncioBackend"]
 
 # Python 3.12 can run a task's first step at once: a handler that never waits costs
@@ -104,7 +106,7 @@ class _Job:
     of the loop. Only a task that is cancelled before its first step needs one.
     """
 
-    __slots__ = ("_done", "_jobs", "_started", "_work", "task")
+    __slots__ = ("_asked_to_end", "_done", "_jobs", "_started", "_work", "task")
 
     task: asyncio.Task[None]
 
@@ -113,6 +115,7 @@ class _Job:
         self._work = work
         self._done = done
         self._started = False
+        self._asked_to_end = False
 
     async def run(self) -> None:
         self._started = True
@@ -121,7 +124,22 @@ class _Job:
         finally:
             self._end()
 
+    def is_own(self, exc: BaseException) -> bool:
+        task = asyncio.current_task()
+        if isinstance(exc, GeneratorExit):
+            # Where the coroutine is closed from outside, its task is not the one that runs. In its first
+            # step, which may be made at once, it does not know its task yet.
+            return task is not None and task is getattr(self, "task", task)
+        if not holds(exc, asyncio.CancelledError):
+            return True
+        if self._asked_to_end or task is None:
+            return False
+        while task.cancelling():
+            task.uncancel()
+        return True
+
     def cancel(self) -> None:
+        self._asked_to_end = True
         if not self._started:
             self._started = True
             self.task.add_done_callback(lambda _: self._never_started())

@@ -10,6 +10,8 @@ from typing import Any
 
 import trio
 
+from mcp_core.backend import holds
+
 __all__ = ["TrioBackend"]
 
 
@@ -98,8 +100,10 @@ class _Job:
     def __init__(self, done: Callable[[], None] | None) -> None:
         self._scope = trio.CancelScope()
         self._done = done
+        self._task: trio.lowlevel.Task | None = None
 
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = trio.lowlevel.current_task()
         try:
             with self._scope:
                 if self._scope.cancel_called:
@@ -111,6 +115,12 @@ class _Job:
             done, self._done = self._done, None
             if done is not None:
                 done()
+
+    def is_own(self, exc: BaseException) -> bool:
+        if isinstance(exc, GeneratorExit):
+            # Where the coroutine is closed from outside, no task runs, or one of another job.
+            return trio.lowlevel.in_trio_task() and trio.lowlevel.current_task() is self._task
+        return not holds(exc, trio.Cancelled)
 
     def cancel(self) -> None:
         self._scope.cancel()

@@ -45,6 +45,7 @@ async def serve_stdio(
                         channel.release()
                         connection.hurry()
 
+                    server.on_lifespan_failure(channel.stop)
                     with _stopped_by_signals(backend, stop):
                         await channel.run(connection)
                         await connection.drain(drain_timeout)
