@@ -24,6 +24,7 @@ from mcp_core import Client
 from mcp_core import types as t
 from mcp_core.backend import Backend, open_backend
 from mcp_core.errors import ConnectionClosed, MCPCoreError
+from mcp_core.testing import Inbox
 from mcp_core.transports.http_client import StreamableHTTPParameters
 from mcp_core.transports.lines import LineChannel
 from tests.fuzz.generator import mutated
@@ -62,15 +63,17 @@ class Behaviour:
 # --- over lines -----------------------------------------------------------------------------
 
 
-class _LineServer:
+class _LineServer(Inbox):
     """The other end of a line channel."""
 
     def __init__(self, behaviour: Behaviour, end: socket.socket) -> None:
+        super().__init__()
         self._behaviour = behaviour
         self._end = end
         self.channel: LineChannel | None = None
 
     def receive(self, message: bytes) -> None:
+        """Reply."""
         channel, rng = self.channel, self._behaviour.rng
         assert channel is not None
         for data in self._behaviour.say(message):
@@ -81,15 +84,6 @@ class _LineServer:
                 self._end.shutdown(how)
             except OSError:
                 pass  # it was done before
-
-    def refuse(self, head: bytes, limit: int) -> None:
-        """Our client sends nothing so long."""
-
-    def fail(self, request_id: int | str, error: Exception) -> None:
-        """It made no request."""
-
-    def ended(self) -> None:
-        """The client has gone."""
 
 
 @asynccontextmanager

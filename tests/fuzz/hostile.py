@@ -54,6 +54,7 @@ DATA: Final[list[Any]] = [
     {"elicitations": 5},
     {"requiredCapabilities": None},
 ]
+TTLS: Final[list[Any]] = [*VALUES, 10, 1e300, "5"]
 METAS: Final[list[Any]] = [None, [1], "x", 5, {}, {"progressToken": []}, {"io.modelcontextprotocol/subscriptionId": {}}]
 NOTICES: Final = [
     "notifications/progress",
@@ -137,10 +138,10 @@ def _spoilt(rng: random.Random, method: str) -> Any:
     """A result with a member of another shape somewhere."""
     if rng.random() < 0.2:
         return rng.choice(VALUES)
-    result: Any = json.loads(json.dumps({**RESULTS.get(method, {}), "resultType": "complete", "_meta": STAMP}))
-    result["ttlMs"] = rng.choice([*VALUES, 10, 1e300, "5"])
+    made = {**RESULTS.get(method, {}), "resultType": "complete", "_meta": STAMP, "ttlMs": rng.choice(TTLS)}
     if rng.random() < 0.3:
-        result["nextCursor"] = rng.choice(VALUES)
+        made["nextCursor"] = rng.choice(VALUES)
+    result: Any = json.loads(json.dumps(made))  # a copy, to be changed anywhere
     place: Any = result
     for _ in range(rng.randint(0, 3)):
         inner = cast("list[Any]", list(place.values()) if isinstance(place, dict) else place)
