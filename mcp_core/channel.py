@@ -48,7 +48,6 @@ class Receiver(Protocol):
         """Take one whole message. Never raises."""
         ...
 
-
     def refuse(self, head: bytes, limit: int) -> None:
         """Be told of a message beyond the size limit; `head` is how it began."""
         ...

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.backend import current_task
 from mcp_core.endings import Endings
 from mcp_core.errors import (
     ConnectionClosed,
@@ -66,9 +66,6 @@ MAX_NOTICE_BYTES: Final = 4 * 2**20
 
 _LARGE: Final = 4096
 """Bytes from which a request is worth counting: 10,000 smaller ones take 40 MB."""
-
-_in_notice: ContextVar[bool] = ContextVar("mcp_core.in_notice", default=False)
-"""Whether the running code belongs to the handler of a notification."""
 
 _journal = Journal(__name__)
 _INTERNAL: Final = InternalError("Internal server error")
@@ -164,6 +161,7 @@ class Connection:
         self.is_full = False
         """Whether nothing more is to be brought in until notifications have been handled."""
         self._notice_job: Job | None = None
+        self._notice_task: object = None
         self._asked_in_notices = 0
         """Requests of ours that handlers of notifications wait for."""
         self._bytes_in_flight = 0
@@ -311,7 +309,7 @@ class Connection:
 
     async def _work_off(self) -> None:
         """Handle notifications one after the other: their order means something (R-PROG-02)."""
-        _in_notice.set(True)
+        self._notice_task = current_task()
         try:
             while self._notices:
                 work, size = self._notices[0]
@@ -326,7 +324,7 @@ class Connection:
                 self._notice_bytes -= size
                 self._measure()
         finally:
-            self._notice_job = None
+            self._notice_job = self._notice_task = None
             for work, _ in self._notices:
                 work.close()
             self._notices.clear()
@@ -453,7 +451,7 @@ class Connection:
             raise ConnectionClosed(f"{method} was not sent: the connection has ended")
         waiter = self._backend.waiter()
         request_id = self._session.register(waiter)
-        in_notice = _in_notice.get()
+        in_notice = self._notice_task is not None and current_task() is self._notice_task
         timer = None
         was_sent = False
         try:

@@ -51,10 +51,9 @@ class Journal:
         logger = self._logger
         if not logger.isEnabledFor(level):
             return
-        record = logger.makeRecord(logger.name, level, "(mcp_core)", 0, message, args, None)
+        record = logger.makeRecord(logger.name, level, "(mcp_core)", 0, message, tuple(map(_printable, args)), None)
         if exc is not None:
-            # As text, now: the traceback would hold every frame of the request alive.
-            record.exc_text = "".join(traceback.format_exception(exc)).rstrip("\n")
+            record.exc_text = _traceback(exc)
         with _news:
             if len(_records) >= DEPTH:
                 _dropped += 1
@@ -62,6 +61,46 @@ class Journal:
             _records.append(record)
             _start()
             _news.notify_all()
+
+
+MAX_ARGUMENT: Final = 1000
+"""Characters of a text in a record; what is longer is cut."""
+
+MAX_TRACEBACK: Final = 20_000
+"""Characters of a traceback, likewise, from its end."""
+
+# Line breaks begin a new record for whoever reads the log, and escapes steer a terminal.
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+    0x0A: "\\n",
+    0x0D: "\\r",
+    0x09: "\\t",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+_CONTROLS_IN_LINES: Final = {code: shown for code, shown in _CONTROLS.items() if code not in (0x09, 0x0A)}
+
+
+def _printable(argument: Any) -> Any:
+    """Return what a record may hold: numbers as they are, anything else as text on one line, cut."""
+    if isinstance(argument, int | float):
+        return argument
+    text = str(argument)
+    cut = f"{text[:MAX_ARGUMENT]}... ({len(text)} characters)" if len(text) > MAX_ARGUMENT else text
+    return cut.translate(_CONTROLS)
+
+
+def _traceback(exc: BaseException) -> str:
+    """Return a traceback as text, now: the object would hold every frame of the request alive.
+
+    Every line but the first is indented, so that no message of an exception looks like a record.
+    """
+    try:
+        text = "".join(traceback.format_exception(exc)).rstrip("\n")
+    except Exception:  # the exception's own `__str__`, or a group of very many
+        text = f"{type(exc).__name__}, which cannot be shown"
+    if len(text) > MAX_TRACEBACK:
+        text = f"... {text[-MAX_TRACEBACK:]}"
+    return text.translate(_CONTROLS_IN_LINES).replace("\n", "\n  ")
 
 
 def _start() -> None:

@@ -611,14 +611,13 @@ def _run_blocking(main: Callable[[], Any], loop: str) -> None:
 
         trio.run(main)
         return
-    import asyncio
+    from mcp_core.running import run_asyncio
 
     if loop == "uvloop":
         import uvloop
 
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(main())
+        run_asyncio(main, uvloop.new_event_loop)
     elif loop == "asyncio":
-        asyncio.run(main())
+        run_asyncio(main)
     else:
         raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")

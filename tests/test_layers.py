@@ -24,7 +24,7 @@ CORE = (
     ("observers", "results", "subscriptions"),
     ("session",),
     ("backend",),
-    ("context", "handlers", "threads", "lifespan"),
+    ("context", "handlers", "threads", "lifespan", "running"),
     ("dispatch", "connection", "listening", "request_state", "announcer"),
     ("server",),
     ("transports", "jwt_verifier"),
@@ -53,7 +53,7 @@ TYPED = (
 )
 
 # An import inside a function, for what only some servers need, may point downwards.
-LAZY = {("server", "lifespan"), ("server", "listening"), ("server", "transports"), ("backend", "backend")}
+LAZY = {("server", "lifespan"), ("server", "running"), ("server", "listening"), ("server", "transports"), ("backend", "backend")}
 
 
 def _modules(package: str) -> list[tuple[str, ast.Module]]:

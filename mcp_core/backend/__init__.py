@@ -110,13 +110,6 @@ class Backend(Protocol):
         """Make a call on the loop, from any thread. Does nothing once the loop has ended."""
         ...
 
-    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
-        """Make a call on the loop when this signal comes; the returned call ends that.
-
-        Main thread only.
-        """
-        ...
-
     def watch_readable(self, fd: int, call: Callable[[], None]) -> Pollable:
         """Make a call whenever the descriptor can be read.
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-from mcp_core.backend import holds
+from mcp_core.backend import current_task, holds
+from mcp_core.journal import Journal
 
-__all__ = ["AsyncioBackend"]
+__all__ = ["PATIENCE", "AsyncioBackend"]
+
+PATIENCE: Final = 1.0
+"""Seconds that cancelled work has to end when its backend is left."""
+
+_journal = Journal(__name__)
 
 # Python 3.12 can run a task's first step at once: a handler that never waits costs
 # no turn of the loop.
@@ -43,11 +48,18 @@ class AsyncioBackend:
                     await backend._end_jobs()
 
     async def _end_jobs(self) -> None:
-        while self._jobs:
+        """Cancel what runs, and wait until it has ended, for a second at the most.
+
+        A handler may swallow its cancellation. Whoever leaves must not be kept by it for ever.
+        """
+        until = self._loop.time() + PATIENCE
+        while self._jobs and (left := until - self._loop.time()) > 0:
             for job in list(self._jobs):
                 job.cancel()
-            await asyncio.wait([job.task for job in self._jobs])
+            await asyncio.wait([job.task for job in self._jobs], timeout=left)
             await asyncio.sleep(0)  # the callbacks of those that never started
+        if self._jobs:
+            _journal.error("%d handlers go on after their cancellation; nobody waits for them", len(self._jobs))
 
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
         job = _Job(self._jobs, work, done)
@@ -66,19 +78,6 @@ class AsyncioBackend:
             self._loop.call_soon_threadsafe(call)
         except RuntimeError:  # the loop is closed
             return
-
-    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
-        before = signal.getsignal(number)
-        try:
-            self._loop.add_signal_handler(number, call, number)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda n, _frame: self.call_threadsafe(lambda: call(n)))
-
-        def undo() -> None:
-            self._loop.remove_signal_handler(number)
-            signal.signal(number, before)
-
-        return undo
 
     def watch_readable(self, fd: int, call: Callable[[], None]) -> _Watch:
         watch = _Watch(self._loop.add_reader, self._loop.remove_reader, fd, call)
@@ -125,7 +124,7 @@ class _Job:
             self._end()
 
     def is_own(self, exc: BaseException) -> bool:
-        task = asyncio.current_task()
+        task: Any = current_task()
         if isinstance(exc, GeneratorExit):
             # Where the coroutine is closed from outside, its task is not the one that runs. In its first
             # step, which may be made at once, it does not know its task yet.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
 
-from mcp_core.backend import holds
+from mcp_core.backend import current_task, holds
 
 __all__ = ["TrioBackend"]
 
@@ -70,14 +69,6 @@ class TrioBackend:
         except trio.RunFinishedError:
             return
 
-    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
-        before = signal.signal(number, lambda n, _frame: self._token.run_sync_soon(call, n))
-
-        def undo() -> None:
-            signal.signal(number, before)
-
-        return undo
-
     def watch_readable(self, fd: int, call: Callable[[], None]) -> _Watch:
         if os.name == "posix" and not _watchable(fd):
             raise PermissionError("this descriptor cannot be watched")
@@ -119,7 +110,7 @@ class _Job:
     def is_own(self, exc: BaseException) -> bool:
         if isinstance(exc, GeneratorExit):
             # Where the coroutine is closed from outside, no task runs, or one of another job.
-            return trio.lowlevel.in_trio_task() and trio.lowlevel.current_task() is self._task
+            return self._task is not None and current_task() is self._task
         return not holds(exc, trio.Cancelled)
 
     def cancel(self) -> None:

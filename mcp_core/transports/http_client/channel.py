@@ -64,7 +64,6 @@ class HTTPChannel:
     def resume(self) -> None:
         """Streams are read on their own."""
 
-
     def __init__(self, backend: Backend, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._receiver: Receiver | None = None
