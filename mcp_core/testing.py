@@ -4,6 +4,10 @@
   bytes and sees every message.
 - `WireRecorder` is an observer that keeps what went over the wire.
 - `check_channel` runs the contract between a transport and a connection.
+- `faulty_pair` connects two channels with the faults of a `Schedule` between them, `FaultyApp`
+  does the same to an ASGI app, and `cancelled_at` cancels a coroutine at a chosen await: with one
+  fault at the k-th point, for k = 0, 1, 2, ... until none fires, a test goes through every
+  moment at which something can go wrong.
 """
 
 from __future__ import annotations
@@ -19,11 +23,25 @@ from mcp_core import journal
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel, Receiver
 from mcp_core.envelope import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from mcp_core.faults import Fault, FaultyApp, Schedule, StartedChannel, cancelled_at, faulty_pair
 from mcp_core.revisions import V2025_11_25, V2026_07_28
 from mcp_core.server import Server
 from mcp_core.transports.memory import memory_pair
 
-__all__ = ["Inbox", "RawPeer", "WireRecorder", "check_channel", "flush_logs", "modern_meta"]
+__all__ = [
+    "Fault",
+    "FaultyApp",
+    "Inbox",
+    "RawPeer",
+    "Schedule",
+    "StartedChannel",
+    "WireRecorder",
+    "cancelled_at",
+    "check_channel",
+    "faulty_pair",
+    "flush_logs",
+    "modern_meta",
+]
 
 
 def modern_meta(capabilities: dict[str, Any] | None = None, **extra: Any) -> dict[str, Any]:

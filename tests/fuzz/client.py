@@ -330,23 +330,32 @@ class Hostile:
             "message_handler": _ignore,
         }
         what = f"{over.__name__} {mode}"
-        async with over(behaviour) as make:
-            client = make(**options)
+        step = ["opening"]
+
+        async def used() -> None:
             behaviour.is_honest = rng.random() < 0.5  # while it opens, or few would come to more
-            if await self._bounded(what, "opening", client.__aenter__) is not None:
-                return
-            behaviour.is_honest = False
-            for _ in range(CALLS):
-                call = rng.choice(CALLS_OF)
-                await self._bounded(what, "a call", lambda call=call: call(client))  # type: ignore[misc]
-            behaviour.is_honest = True
+            async with make(**options) as client:
+                step[0] = "using"
+                behaviour.is_honest = False
+                for _ in range(CALLS):
+                    call = rng.choice(CALLS_OF)
+                    await self._bounded(what, "a call", lambda call=call: call(client))  # type: ignore[misc]
+                behaviour.is_honest = True
+                await self._is_of_use(what, client)
+                step[0] = "leaving"
+
+        async with over(behaviour) as make:
+            failure = await self._bounded(what, "the whole of it", used)
+            if failure is not None and step[0] != "opening":
+                raise Violation(f"{what}: {step[0]} raised {failure!r}")
+
+    async def _is_of_use(self, what: str, client: Client) -> None:
+        """Whether the client is, or says that it is closed. It may need a call to notice that a session is lost."""
+        for _ in range(3):
             failure = await self._bounded(what, "a call at last", lambda: self._honest_call(client))
-            if failure is not None and not isinstance(failure, ConnectionClosed):
-                again = await self._bounded(what, "a call at last", lambda: self._honest_call(client))
-                if again is not None and not isinstance(again, ConnectionClosed):
-                    raise Violation(f"{what}: the client is of no use any more, though the server is honest: {again!r}")
-            if (left := await self._bounded(what, "leaving", lambda: client.__aexit__(None, None, None))) is not None:
-                raise Violation(f"{what}: leaving raised {left!r}")
+            if failure is None or isinstance(failure, ConnectionClosed):
+                return
+        raise Violation(f"{what}: the client is of no use any more, though the server is honest: {failure!r}")
 
     async def _honest_call(self, client: Client) -> None:
         """A call that an honest server answers; with time for a busy machine, and for a session to be begun anew."""
@@ -354,13 +363,17 @@ class Hostile:
 
     async def _bounded(self, what: str, step: str, call: Callable[[], Awaitable[object]]) -> Exception | None:
         """Make a call; the exception of the library that it ended with, if any."""
-        with anyio.move_on_after(PATIENCE) as scope:
+        with anyio.move_on_after(2 * PATIENCE if step == "the whole of it" else PATIENCE) as scope:
             try:
                 await call()
             except MCPCoreError as exc:
                 self._tally.answers += 1
                 return exc
+            except Violation:
+                raise
             except Exception as exc:
+                if (found := _violation_in(exc)) is not None:
+                    raise found from None
                 self._tally.exceptions += 1
                 raise Violation(f"{what}: {step} raised {_chain(exc)}") from exc
             self._tally.answers += 1

@@ -65,6 +65,9 @@ class Sink:
     async def drained(self) -> None:
         """Return at once: there is always room."""
 
+    def resume(self) -> None:
+        """Nothing was held back."""
+
     async def until(self, ready: Callable[[], bool]) -> bool:
         """Wait until this holds; whether it came to that."""
         with anyio.move_on_after(PATIENCE):
