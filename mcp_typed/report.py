@@ -51,12 +51,12 @@ _REASONS: Final = {
 
 def report_arguments(error: ValidationError) -> str:
     """Return the report on arguments: each fault with its value alone, cut in its middle."""
-    return _report(error, _of_argument)
+    return _report(error, _argument)
 
 
 def report_result(error: ValidationError) -> str:
     """Return the report on a returned value: places and reasons, no values."""
-    return _report(error, _of_result)
+    return _report(error, _result)
 
 
 def places(error: ValidationError) -> str:
@@ -64,13 +64,14 @@ def places(error: ValidationError) -> str:
     return ", ".join(dict.fromkeys(_place(fault["loc"]) for fault in _first_faults(error)))
 
 
-def _report(error: ValidationError, describe: Callable[[Any], str]) -> str:
+def _report(error: ValidationError, describe: Callable[[Any], tuple[str, str]]) -> str:
     count = error.error_count()
     lines = [f"{count} validation error{'' if count == 1 else 's'} for {error.title}"]
     for fault in _first_faults(error):
         place = _place(fault["loc"])
         lines += [place] if place else []
-        lines.append(f"  {_cut_end(fault['msg'], REASON_LENGTH)} [type={fault['type']}{describe(fault)}]")
+        reason, about = describe(fault)
+        lines.append(f"  {_cut_end(reason, REASON_LENGTH)} [type={fault['type']}, {about}]")
     left = count - (LISTED if count <= SORTED_OUT else 0)
     if left > 0:
         lines.append(f"and {left} more" if count <= SORTED_OUT else "too many to list")
@@ -83,17 +84,18 @@ def _first_faults(error: ValidationError) -> list[Any]:
     return error.errors(include_url=False, include_context=False)[:LISTED]
 
 
-def _of_argument(fault: Any) -> str:
+def _argument(fault: Any) -> tuple[str, str]:
+    """The reason, and what is shown of the value."""
     value = fault["input"]
-    kind = type(value).__name__
-    if fault["type"] in _INPUT_IS_PARENT and value:
-        return f", input_type={kind}"
-    return f", input_value={_shown(value)}, input_type={kind}"
+    about = f"input_type={type(value).__name__}"
+    # What is missing has no value; an empty parent has nothing to hide, and pydantic shows it.
+    beside = fault["type"] in _INPUT_IS_PARENT and bool(value)
+    return fault["msg"], about if beside else f"input_value={_shown(value)}, {about}"
 
 
-def _of_result(fault: Any) -> str:
-    fault["msg"] = _REASONS.get(fault["type"], fault["msg"])
-    return f", input_type={type(fault['input']).__name__}"
+def _result(fault: Any) -> tuple[str, str]:
+    """The reason, and what is shown of the value: its type."""
+    return _REASONS.get(fault["type"], fault["msg"]), f"input_type={type(fault['input']).__name__}"
 
 
 def _place(path: tuple[int | str, ...]) -> str:
