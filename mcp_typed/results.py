@@ -41,7 +41,8 @@ from mcp_typed.plain import (
     unwrapped,
 )
 from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
-from mcp_typed.signature import MISSING, Plan, union_arms
+from mcp_typed.annotations import arms as union_arms
+from mcp_typed.signature import MISSING, Plan
 
 __all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]
 

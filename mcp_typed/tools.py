@@ -230,7 +230,7 @@ class FunctionTool:
                     "core context": ctx,
                     "cancellation": cancellation,
                 }
-                return {name: given[what] for name, what in wanted.items()}
+                return {name: what(ctx) if isinstance(what, type) else given[what] for name, what in wanted.items()}
 
             try:
                 return await self._in_time(self._whole(ctx, params, keywords, inject))
