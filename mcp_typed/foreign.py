@@ -149,6 +149,7 @@ class Adapter:
         # What a class became, by the class with its type arguments. It stands here before its
         # members are looked at, in case it contains itself.
         self._made: dict[Any, Any] = {}
+        self._kept: set[Any] = set()
 
     def adapt(self, annotation: Any, arguments: dict[Any, Any] | None = None) -> Any:
         """Return the annotation with all such classes replaced, itself where there is none.
@@ -160,7 +161,9 @@ class Adapter:
             return annotation
         if isinstance(annotation, typing.TypeVar):
             return given.get(annotation, annotation)
-        if not self._must_change(annotation, given, ()):
+        seen: set[Any] = set()
+        if not self._must_change(annotation, given, seen):
+            self._kept |= seen  # nothing that can be reached from there has to be replaced
             return annotation
         if is_alias(annotation) and _contains_itself(annotation):
             return self._adapt_recursive_alias(annotation, given)
@@ -177,7 +180,7 @@ class Adapter:
         if cls is None and meant.origin is not Union:
             return meant.bare
         arguments = tuple(self._adapt_argument(argument, given) for argument in meant.arguments)
-        if cls is not None and self._must_replace(cls):
+        if cls is not None and self._must_replace(cls, set()):
             parameters: tuple[Any, ...] = getattr(cls, "__parameters__", ())
             return self._replaced(cls, {**_inherited(cls), **dict(zip(parameters, arguments, strict=False))})
         if all(new is old for new, old in zip(arguments, meant.arguments, strict=True)):
@@ -200,37 +203,42 @@ class Adapter:
 
     # --- what must change -----------------------------------------------------------------------
 
-    def _must_change(self, annotation: Any, given: dict[Any, Any], above: tuple[Any, ...]) -> bool:
+    def _must_change(self, annotation: Any, given: dict[Any, Any], seen: set[Any]) -> bool:
         """Whether there is something in it, at any depth, that has to be replaced.
 
         Asked before anything is replaced: what is found in a class that contains itself must
-        not depend on where the search began.
+        not depend on where the search began. `seen` are the classes and aliases that were
+        looked into on the way, in vain so far.
         """
         if isinstance(annotation, typing.TypeVar):
             return annotation in given
-        if annotation in above or isinstance(annotation, str | list | typing.ForwardRef):
+        if isinstance(annotation, str | list | typing.ForwardRef):
             return False
-        above = (*above, annotation)
+        if is_alias(annotation):
+            if annotation in seen or annotation in self._kept:
+                return False
+            seen.add(annotation)
         meant = meaning(annotation)
         if any(isinstance(item, msgspec.Meta) for item in meant.said):
             return True
         if meant.origin is Literal:
             return False
         cls = meant.cls
-        return (cls is not None and self._must_replace(cls, above)) or any(
-            self._must_change(argument, given, above) for argument in meant.arguments
+        return (cls is not None and self._must_replace(cls, seen)) or any(
+            self._must_change(argument, given, seen) for argument in meant.arguments
         )
 
-    def _must_replace(self, cls: type[Any], above: tuple[Any, ...] = ()) -> bool:
+    def _must_replace(self, cls: type[Any], seen: set[Any]) -> bool:
         if cls is msgspec.Raw or _is_foreign(cls) or _is_refused(cls) or (self._plain_classes and _is_plain(cls)):
             return True
-        if not _has_members(cls) or cls in above[:-1]:
+        if cls in seen or cls in self._kept or not _has_members(cls):
             return False
+        seen.add(cls)
         try:
             hints = _hints(cls)
         except NameError:
             return False
-        return any(self._must_change(_without_qualifiers(hint)[0], {}, (*above, cls)) for hint in hints.values())
+        return any(self._must_change(_without_qualifiers(hint)[0], {}, seen) for hint in hints.values())
 
     # --- classes ---------------------------------------------------------------------------------
 
@@ -454,7 +462,8 @@ def _has_members(cls: Any) -> bool:
 
 def _is_plain(cls: type[Any]) -> bool:
     """Whether only its annotations say what the class is."""
-    if hasattr(cls, "__get_pydantic_core_schema__") or hasattr(cls, "__get_validators__"):
+    known = ("__get_pydantic_core_schema__", "__get_validators__", "__dataclass_fields__")
+    if any(hasattr(cls, name) for name in known) or typing_extensions.is_typeddict(cls):
         return False
     if issubclass(cls, tuple | list | dict | set | frozenset | str | int | float | bytes | BaseException | type):
         return False

@@ -93,6 +93,8 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
         return base64.b64encode(cast("bytes", value)).decode("ascii")
     if isinstance(value, enum.Enum):
         return to_builtins(value.value, unknown)
+    if kind is msgspec.Raw:
+        return codec.decode_any(bytes(value))
     if isinstance(value, str | int | float):  # of a subclass, which encoders may refuse
         return str.__str__(value) if isinstance(value, str) else int(value) if isinstance(value, int) else float(value)
     if isinstance(value, Mapping):
