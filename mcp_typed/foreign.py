@@ -24,7 +24,7 @@ from pydantic_core import core_schema as cs
 from mcp_typed.annotations import Meaning, alias_value, arms, is_alias, meaning, new_alias
 from mcp_typed.plain import refuse, struct_to_builtins, to_builtins, to_json
 
-__all__ = ["Adapter", "adapted"]
+__all__ = ["Adapter", "adapted", "members_of"]
 
 _MISSING: Final[Any] = object()
 
@@ -265,15 +265,15 @@ class Adapter:
 
     def _mirrored(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
         cls = key[0]
-        members_of = _members_function(cls)
+        read_members = _members_function(cls)
         if _is_array(cls):
             array = _ArrayMirror(cls)
             self._made[key] = Annotated[cls, array]
-            array.fill(members_of(cls, adapt), _constants(cls))
+            array.fill(read_members(cls, adapt), _constants(cls))
             return self._made[key]
-        mirror = _Mirror(cls, builds=members_of is not _members_of_plain)
+        mirror = _Mirror(cls, builds=read_members is not _members_of_plain)
         self._made[key] = Annotated[cls, mirror]
-        mirror.fill(members_of(cls, adapt), _constants(cls), closed=_is_closed(cls))
+        mirror.fill(read_members(cls, adapt), _constants(cls), closed=_is_closed(cls))
         return self._made[key]
 
     def _replaced_typed_dict(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
@@ -484,6 +484,16 @@ def _members_function(cls: type[Any]) -> _Members:
     if dataclasses.is_dataclass(cls):
         return _members_of_dataclass
     return _members_of_plain
+
+
+def members_of(cls: type[Any]) -> tuple[Any, ...]:
+    """Return the types of the members of a class that is written member by member; none for any other."""
+    if not (_has_members(cls) or _is_foreign(cls) or hasattr(cls, "__dataclass_fields__") or _is_plain(cls)):
+        return ()
+    try:
+        return tuple(_without_qualifiers(hint)[0] for hint in _hints(cls).values())
+    except NameError:
+        return ()
 
 
 def _hints(cls: type[Any]) -> dict[str, Any]:

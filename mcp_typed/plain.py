@@ -27,6 +27,7 @@ from mcp_typed.media import Audio, Image
 
 __all__ = [
     "NonFinite",
+    "Unsendable",
     "blocks_in",
     "find_non_finite",
     "is_block",
@@ -44,7 +45,11 @@ _BLOCKS: Final = (t.TextContent, t.ImageContent, t.AudioContent, t.ResourceLink,
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque, Iterator)
 
 
-class NonFinite(ValueError):
+class Unsendable(ValueError):
+    """A returned value cannot be sent; the text, which the model may read, says why."""
+
+
+class NonFinite(Unsendable):
     """A number that JSON does not have; the text says which and where."""
 
     def __init__(self, value: float, path: str) -> None:

@@ -43,7 +43,7 @@ class Shape:
         # Classes within keep validators and serializers of their own, made before the rewriting.
         validator = SchemaValidator(exact, config, _use_prebuilt=False)
         self.validate: Callable[[Any], Any] = validator.validate_python
-        self.validate_json: Callable[[bytes], Any] = validator.validate_json
+        self.validate_json: Callable[..., Any] = validator.validate_json
         serializer = SchemaSerializer(exact, cast("Any", {**config, **_FINITE}), _use_prebuilt=False)
         self._write = serializer.to_json
         self._plain = serializer.to_python

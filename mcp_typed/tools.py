@@ -27,7 +27,7 @@ from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
 from mcp_typed.docstrings import documented
 from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.plain import NonFinite, to_builtins, to_json, to_text, unwrapped
+from mcp_typed.plain import NonFinite, Unsendable, to_builtins, to_json, to_text, unwrapped
 from mcp_typed.report import places, report_arguments, report_result
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
@@ -213,6 +213,9 @@ class FunctionTool:
             return self._failed(report_result(exc))
         except NonFinite as exc:
             _journal.warning("tool %s returned a number that JSON does not have: %s", self.name, str(exc))
+            return self._failed(str(exc))
+        except Unsendable as exc:
+            _journal.warning("tool %s returned what cannot be sent: %s", self.name, str(exc))
             return self._failed(str(exc))
         except Exception as exc:  # it cannot be written: the author's business, not the model's
             return self._crashed(exc)
