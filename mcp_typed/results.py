@@ -199,7 +199,7 @@ class Returns:
             return scalar_result(value)
         if self._wrapped:
             validated = shape.validate({"result": value})
-            whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)
+            whole = shape.to_json(validated)
             content = _plain_blocks(value) if self._is_content(value) else _blocks(validated["result"], whole[10:-1])
             return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
         validated = shape.validate(value)
@@ -257,7 +257,6 @@ def scalar_result(value: Any) -> CallToolResult:
 
 
 _READY: Final = (CallToolResult, InputRequiredResult)  # the core sends the latter to clients that know it
-_SCALARS: Final = frozenset({str, int, float, bool, NoneType})
 _STREAMS: Final = frozenset(
     {
         collections.abc.Iterator,
