@@ -190,13 +190,13 @@ class Returns:
             return self._checked(value)
         if kind is Result:
             return self._dressed(value)
+        if kind is self.scalar:
+            return scalar_result(value)
         if isinstance(value, _READY):
             return self._checked(value) if isinstance(value, CallToolResult) else cast("Any", value)
         shape = self._shape
         if shape is None:
             return CallToolResult(content=_plain_blocks(value))
-        if kind is self.scalar:
-            return scalar_result(value)
         if self._wrapped:
             validated = shape.validate({"result": value})
             whole = shape.to_json(validated)
@@ -342,13 +342,19 @@ def _blocks(value: Any, data: bytes) -> list[ContentBlock]:
     """One text block, or one for each element of a list or tuple that is not empty (P-06)."""
     try:
         if _is_listing(value) and data[:1] == b"[" and data != b"[]":
-            return [text_block(text_of(bytes(element))) for element in _array.decode(data)]
+            return [_element_block(element) for element in _array.decode(data)]
         return [text_block(text_of(data))]
     except msgspec.DecodeError:
         fault = find_non_finite(json.loads(data))
         if fault is None:
             raise
         raise fault from None
+
+
+def _element_block(element: Raw) -> ContentBlock:
+    """An element as `text_of` would have it, without a copy of its bytes."""
+    text = msgspec.json.format(element, indent=2).decode()
+    return text_block(text if text[0] != '"' else text_of(bytes(element)))
 
 
 def _is_listing(value: object) -> bool:

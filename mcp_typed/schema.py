@@ -31,7 +31,7 @@ from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
 from mcp_typed.plain import Unsendable, find_non_finite, refuse, to_builtins
-from mcp_typed.watching import MANY, SINGLE, is_of_author, mending, nulls, watched
+from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
 
@@ -54,15 +54,17 @@ class Shape:
         validator = SchemaValidator(self._exact, self._config, _use_prebuilt=False)
         self.validate: Callable[[Any], Any] = validator.validate_python
         self.validate_json: Callable[..., Any] = validator.validate_json
-        writing = watched(self._exact)
-        self._is_unsure = writing != self._exact
+        self._title = validator.title
+        self._is_sure = is_sure(self._exact)
+        writing = self._exact if self._is_sure else watched(self._exact)
         serializer = SchemaSerializer(writing, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
         self._write = serializer.to_json
         self._plain = serializer.to_python
 
     @functools.cached_property
     def _mend(self) -> Callable[[Any], Any]:
-        return SchemaValidator(mending(self._exact), self._config, _use_prebuilt=False).validate_python
+        config: Any = {"title": self._title}
+        return SchemaValidator(mending(self._exact), config, _use_prebuilt=False).validate_python
 
     def to_json(self, value: Any) -> bytes:
         """The value as JSON. Numbers that JSON does not have are written as `NaN` or `Infinity`.
@@ -72,17 +74,23 @@ class Shape:
             Unsendable: What a serializer gives is not what it was declared to give.
             PydanticSerializationError: It cannot be written.
         """
+        if self._is_sure:
+            try:
+                return self._write(value, by_alias=True, warnings=False)
+            except PydanticSerializationError:
+                return self._written(value)
         outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
         try:
-            data = self._write(value, by_alias=True, warnings="error")
-            if not self._is_unsure or data.count(b"null") == nulls.seen:
-                return data
-        except PydanticSerializationError as exc:
-            if "surrogates" in str(exc):
-                return self._scrubbed(value)
+            data = self._written(value)
+            return data if data.count(b"null") == nulls.seen else self._mended(value)
         finally:
             nulls.seen = outer
-        return self._mended(value)
+
+    def _written(self, value: Any) -> bytes:
+        try:
+            return self._write(value, by_alias=True, warnings="error")
+        except PydanticSerializationError as exc:
+            return self._scrubbed(value) if "surrogates" in str(exc) else self._mended(value)
 
     def _mended(self, value: Any) -> bytes:
         """A value that did not fit as it was, read once more."""

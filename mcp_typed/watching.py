@@ -15,16 +15,19 @@ Three rewritings of a core schema, of which pydantic makes the parts that do the
 from __future__ import annotations
 
 import copy
+import functools
 import threading
 from collections.abc import Callable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any, Final, cast
 
-from pydantic_core import PydanticCustomError, PydanticSerializationUnexpectedValue, SchemaValidator, ValidationError
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationUnexpectedValue, SchemaValidator, ValidationError
 from pydantic_core import core_schema as cs
 
 from mcp_core.codec import is_array, is_object
 
-__all__ = ["MANY", "SINGLE", "is_of_author", "mending", "nulls", "watched", "with_parts"]
+__all__ = ["MANY", "SINGLE", "is_of_author", "is_sure", "mending", "nulls", "watched", "with_parts"]
 
 SINGLE: Final = (
     "schema",
@@ -54,7 +57,8 @@ def with_parts(schema: Any, change: Callable[[Any, str], Any]) -> dict[str, Any]
     def each(item: Any, name: str) -> Any:
         if isinstance(item, tuple):  # a choice and its label
             part, label = cast("tuple[Any, Any]", item)
-            return change(part, name), label
+            changed_part = change(part, name)
+            return changed_part if isinstance(changed_part, tuple) else (changed_part, label)
         return change(item, name) if is_object(item) else item
 
     for name in (*SINGLE, *MANY):
@@ -87,6 +91,7 @@ _INSTANCES: Final = frozenset({"model", "dataclass"})
 _GIVING: Final = frozenset({"function-after", "function-wrap", "function-plain"})
 """Validators whose own results are the value."""
 
+_FIELDS: Final = frozenset({"model-field", "dataclass-field"})
 _BOUNDS: Final = frozenset({"gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "pattern"})
 _COUNTED: Final = frozenset({"list", "set", "frozenset", "tuple", "dict"})
 
@@ -100,38 +105,48 @@ class Nulls(threading.local):
 nulls: Final = Nulls()
 
 
+def is_sure(schema: Any) -> bool:
+    """Whether all values of a core schema are just what was validated, and are written by pydantic alone."""
+    sure = not _is_source(schema)
+
+    def look(inner: Any, name: str) -> Any:
+        nonlocal sure
+        sure = sure and not (_gives_anything(inner) if name == "serialization" else not is_sure(inner))
+        return inner
+
+    with_parts(schema, look)
+    return sure
+
+
+def _is_source(schema: Any) -> bool:
+    """Whether values that were not validated come from here."""
+    kind = schema["type"]
+    return kind in _INSTANCES or (kind in _GIVING and is_of_author(schema["function"]["function"]))
+
+
 def watched(schema: Any, unsure: bool = False) -> Any:
     """Return the core schema for a serializer that refuses what does not fit what is published.
 
     `unsure` says that its values may not have been validated.
     """
     kind = schema["type"]
-    below = unsure or kind in _INSTANCES or (kind in _GIVING and is_of_author(schema["function"]["function"]))
+    below = unsure or _is_source(schema)
 
     def part(inner: Any, name: str) -> Any:
         if name == "serialization":
             return with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
         return watched(inner, below or name in ("definitions", "computed_fields"))
 
+    if kind in _FIELDS and _is_nullable(schema):
+        return {**schema, "schema": _uncounted(schema["schema"])}
     changed = with_parts(schema, part)
-    if unsure:
-        return _looked_at(changed)
-    # Only in a union do pydantic's serializers count the members of an object.
-    alone = below or kind == "definition-ref"
-    return {"type": "union", "choices": [changed, _NEVER]} if alone else changed
+    return _looked_at(changed) if unsure or kind in _INSTANCES else changed
 
 
 def _gives_anything(serialization: Any) -> bool:
     """Whether what a serializer gives was not validated; pydantic's own are given what was."""
     function = serialization.get("function")
     return function is not None and not _module_of(function).startswith("pydantic")
-
-
-def _never(value: Any) -> Any:
-    raise PydanticSerializationUnexpectedValue("the value is of another type")
-
-
-_NEVER: Final = cs.any_schema(serialization=cs.plain_serializer_function_ser_schema(_never))
 
 
 def _looked_at(schema: Any) -> Any:
@@ -144,6 +159,9 @@ def _looked_at(schema: Any) -> Any:
     bounds = {name: value for name, value in schema.items() if name in _BOUNDS}
     if kind in ("nullable", "none"):
         return _with_look(schema, _counted)
+    if kind in _INSTANCES and not schema.get("root_model"):
+        look = _look_at_instance(schema)
+        return schema if look is None else _with_look(schema, look)
     if kind == "typed-dict":
         return _with_look(schema, _complete(_required(schema)))
     if kind == "literal":
@@ -169,6 +187,59 @@ def _counted(value: Any) -> Any:
     if value is None:
         nulls.seen += 1
     return value
+
+
+def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
+    """A look for members that a model lacks, for nobody may have given it some, and for those that are `None`.
+
+    The members of a dataclass are read one by one: it need not be asked whether they exist.
+    """
+    cls: Any = schema["cls"]
+    fields = _fields_of(schema)
+    names, count = frozenset(fields), len(fields)
+    nullable = [name for name, field in fields.items() if _is_nullable(field)]
+    if schema["type"] == "dataclass":
+        return _counting(attrgetter(*nullable), len(nullable)) if nullable else None
+    count_none = _counting(itemgetter(*nullable), len(nullable)) if nullable else None
+    # What is cached in an instance stands among its members.
+    caches = any(isinstance(item, functools.cached_property) for base in cls.__mro__ for item in vars(base).values())
+
+    def look(value: Any) -> Any:
+        if type(value) is not cls or len(value.__dict__) != count or caches:
+            if not isinstance(value, cls) or not names <= vars(cast("Any", value)).keys():
+                raise _refused(cast("Any", value))
+        if count_none is not None:
+            count_none(cast("Any", value).__dict__)
+        return cast("Any", value)
+
+    return look
+
+
+def _counting(read: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
+    """A look that counts which of these members are `None`, cheaper than one at each member."""
+
+    def look(value: Any) -> Any:
+        members = read(value)
+        if count == 1:
+            nulls.seen += members is None
+        elif None in members:
+            nulls.seen += sum(member is None for member in members)
+        return value
+
+    return look
+
+
+def _is_nullable(field: Any) -> bool:
+    """Whether a member may be `None` and is written as it is."""
+    schema = _without_default(field["schema"])
+    excluded = field.get("serialization_exclude") or "serialization_exclude_if" in field
+    return schema["type"] == "nullable" and not excluded and not {"serialization", "ref"} & schema.keys()
+
+
+def _uncounted(schema: Any) -> Any:
+    """A schema of what may be `None`, which its instance counts."""
+    inner = schema["schema"]
+    return {**schema, "schema": watched(inner, True) if schema["type"] == "nullable" else _uncounted(inner)}
 
 
 def _required(schema: Any) -> frozenset[str]:
@@ -240,7 +311,7 @@ def mending(schema: Any) -> Any:
     A value that fits comes back as it is; of an instance that does not, a copy.
     """
     kind = schema["type"]
-    changed = with_parts(schema, lambda inner, _: mending(inner))
+    changed = with_parts(schema, _mending_part)
     if kind in _INSTANCES:
         return _members_read(changed)
     if not kind.startswith("function-") or not is_of_author(schema["function"]["function"]):
@@ -254,10 +325,19 @@ def mending(schema: Any) -> Any:
     return cs.no_info_wrap_validator_function(_if_possible, inner, ref=schema.get("ref"))
 
 
+def _mending_part(schema: Any, name: str) -> Any:
+    if name == "serialization":
+        return schema
+    label: Any = schema.get("cls") if name == "choices" and schema["type"] in _INSTANCES else None
+    return mending(schema) if label is None else (mending(schema), label.__name__)
+
+
 def _if_possible(value: Any, read: Callable[[Any], Any]) -> Any:
     try:
         return read(value)
     except ValidationError:
+        if value is None:  # which serializers take for anything
+            raise
         return value
 
 
@@ -267,7 +347,9 @@ def _members_read(schema: Any) -> Any:
         inner = schema["schema"]
         read = _reader(cls, lambda value: value.root, lambda value, root: _with_members(value, {"root": root}))
     else:
-        fields = _fields_of(schema)
+        fields = {
+            name: cs.typed_dict_field(_without_default(field["schema"])) for name, field in _fields_of(schema).items()
+        }
         names = list(fields)
         inner = cs.typed_dict_schema(fields)
         read = _reader(cls, lambda value: _members(value, names), _with_members)
@@ -279,10 +361,15 @@ def _reader(
 ) -> Callable[[Any, Callable[[Any], Any]], Any]:
     def read(value: Any, validate: Callable[[Any], Any]) -> Any:
         if not isinstance(value, cls):
-            raise PydanticCustomError("instance", "Input should be an instance of {cls}", {"cls": cls.__name__})
+            value = _validator_of(cls).validate_python(value)
         return put(value, validate(take(value)))
 
     return read
+
+
+def _validator_of(cls: Any) -> Any:
+    """The class's own validator, for what stands where an instance of it should."""
+    return getattr(cls, "__pydantic_validator__", None) or TypeAdapter(cls).validator
 
 
 def _fields_of(schema: Any) -> dict[str, Any]:
@@ -292,11 +379,8 @@ def _fields_of(schema: Any) -> dict[str, Any]:
         inner = inner["schema"]
     given: Any = inner["fields"]
     named = [(field["name"], field) for field in given] if is_array(given) else given.items()
-    return {
-        name: cs.typed_dict_field(_without_default(field["schema"]), required=True)
-        for name, field in named
-        if not field.get("init_only") and not field.get("serialization_exclude") and "serialization_exclude_if" not in field
-    }
+    left_out = ("init_only", "serialization_exclude", "serialization_exclude_if")
+    return {name: field for name, field in named if not any(field.get(reason) for reason in left_out)}
 
 
 def _without_default(schema: Any) -> Any:
