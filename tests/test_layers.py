@@ -28,7 +28,7 @@ CORE = (
     ("dispatch", "connection", "listening", "request_state", "announcer"),
     ("server",),
     ("transports", "jwt_verifier"),
-    ("client",),
+    ("client", "faults"),
     ("testing",),
 )
 """The layers of `mcp_core`, top first; those of one row do not import each other, except
