@@ -48,6 +48,7 @@ class Shape:
     """
 
     def __init__(self, core: CoreSchema, title: str | None = None) -> None:
+        self._core = core
         self._exact = rewritten(core)
         self._config: Any = {"title": title} if title is not None else {}
         # Classes within keep validators and serializers of their own, made before the rewriting.
@@ -82,7 +83,7 @@ class Shape:
         outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
         try:
             data = self._written(value)
-            return data if data.count(b"null") == nulls.seen else self._mended(value)
+            return data if data.count(b"null") == nulls.seen or self._fits(data) else self._mended(value)
         finally:
             nulls.seen = outer
 
@@ -95,10 +96,26 @@ class Shape:
     def _mended(self, value: Any) -> bytes:
         """A value that did not fit as it was, read once more."""
         mended = self._mend(value)
+        nulls.seen = 0
         try:
-            return self._write(mended, by_alias=True, warnings="error")
+            data = self._write(mended, by_alias=True, warnings="error")
         except PydanticSerializationError as exc:
             raise _fault_of_serializer(exc) from exc
+        if data.count(b"null") != nulls.seen and not self._fits(data):
+            raise Unsendable("the returned value does not fit the output schema: there is null where it is not allowed")
+        return data
+
+    def _fits(self, data: bytes) -> bool:
+        """Whether JSON is of the kinds that are published. Slow; asked where the count of `null` leaves a doubt."""
+        try:
+            plain = codec.decode_any(data)
+        except (codec.Misfit, codec.Undecodable):  # a number that JSON does not have, of which others tell
+            return True
+        return fits(self._published, plain, self._published.get("$defs", {}))
+
+    @functools.cached_property
+    def _published(self) -> dict[str, Any]:
+        return json_schema(self._core, "serialization")
 
     def _scrubbed(self, value: Any) -> bytes:
         """A value with text in it that is not valid Unicode (P-13)."""
@@ -165,6 +182,8 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
         return _base64(changed, config)
     if kind == "literal":
         return _literal(changed)
+    if kind == "enum" and issubclass(changed["cls"], enum.Flag):
+        return _flag(changed)
     if kind == "any" and "serialization" not in changed:
         changed["serialization"] = _UNTYPED
     return changed
@@ -207,6 +226,20 @@ def _literal(schema: dict[str, Any]) -> Any:
     return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema))
 
 
+def _flag(schema: dict[str, Any]) -> Any:
+    """A flag takes its numbers from the keys of a JSON object too, where they are texts."""
+    ref = schema.pop("ref", None)
+    from_json: Any = cs.no_info_before_validator_function(_number_in, cast("Any", dict(schema)))
+    return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema), ref=ref)
+
+
+def _number_in(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
+
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
+
+
 def _encoded(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
@@ -242,7 +275,33 @@ class _Generator(GenerateJsonSchema):
         shown = super().bytes_schema(schema)
         if self._config.ser_json_bytes == "utf8":
             shown["contentEncoding"] = "base64"
+            if "minLength" in shown:  # with or without padding
+                shown["minLength"] = -(-4 * shown["minLength"] // 3)
+            if "maxLength" in shown:
+                shown["maxLength"] = 4 * -(-shown["maxLength"] // 3)
         return shown
+
+    def enum_schema(self, schema: cs.EnumSchema) -> dict[str, Any]:
+        """The values of an enum; those of a flag may be combined, so that no list has them all."""
+        shown = super().enum_schema(schema)
+        if issubclass(schema["cls"], enum.Flag):
+            del shown["enum"]
+            shown["type"] = "integer"
+        return shown
+
+    def float_schema(self, schema: cs.FloatSchema) -> dict[str, Any]:
+        """A number, or what the author's configuration writes for one that JSON does not have."""
+        shown = super().float_schema(schema)
+        instead = _INSTEAD.get(self._config.config_dict.get("ser_json_inf_nan", ""))
+        if self.mode == "validation" or instead is None or schema.get("allow_inf_nan") is False:
+            return shown
+        return {"anyOf": [shown, instead]}
+
+    def ser_schema(self, schema: Any) -> dict[str, Any] | None:
+        """What a serializer gives: anything, where its author did not declare it."""
+        shown = super().ser_schema(schema)
+        unknown = shown is None and schema["type"] in ("function-plain", "function-wrap")
+        return {} if unknown and is_of_author(schema["function"]) else shown
 
     def encode_default(self, dft: Any) -> Any:
         """A default as the model reads it."""
@@ -254,6 +313,12 @@ class _Generator(GenerateJsonSchema):
         if find_non_finite(plain) is not None or b'"$ref"' in codec.encode(plain):
             raise PydanticSerializationError(f"{dft!r} has no JSON")
         return plain
+
+
+_INSTEAD: Final[dict[str, dict[str, Any]]] = {
+    "strings": {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]},
+    "null": {"type": "null"},
+}
 
 
 def json_schema(core: CoreSchema, mode: Mode) -> dict[str, Any]:
@@ -414,9 +479,13 @@ def fits(node: Any, value: Any, definitions: dict[str, Any]) -> bool:
     if set(_KINDS[type(value)]).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
         return False
     if is_array(value):
-        return all(fits(node.get("items", {}), item, definitions) for item in value)
+        first: list[Any] = node.get("prefixItems", [])
+        rest: Any = node.get("items", {})
+        nodes = itertools.chain(first, itertools.repeat(rest))
+        return all(fits(inner, item, definitions) for inner, item in zip(nodes, value, strict=False))
     if is_object(value):
         known: dict[str, Any] = node.get("properties", {})
-        rest = node.get("additionalProperties", True)
+        patterns: dict[str, Any] = node.get("patternProperties", {})
+        rest = {"anyOf": list(patterns.values())} if patterns else node.get("additionalProperties", True)
         return all(fits(known.get(key, rest), item, definitions) for key, item in value.items())
     return True

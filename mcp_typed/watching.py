@@ -26,6 +26,7 @@ from pydantic_core import PydanticSerializationUnexpectedValue, SchemaValidator,
 from pydantic_core import core_schema as cs
 
 from mcp_core.codec import is_array, is_object
+from mcp_typed.plain import to_builtins
 
 __all__ = ["MANY", "SINGLE", "is_of_author", "is_sure", "mending", "nulls", "watched", "with_parts"]
 
@@ -133,8 +134,10 @@ def watched(schema: Any, unsure: bool = False) -> Any:
     below = unsure or _is_source(schema)
 
     def part(inner: Any, name: str) -> Any:
+        if name == "keys_schema":
+            return inner  # texts in JSON, whatever they are here
         if name == "serialization":
-            return with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
+            return _counted_serialization(with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner))))
         return watched(inner, below or name in ("definitions", "computed_fields"))
 
     if kind in _FIELDS and _is_nullable(schema):
@@ -147,6 +150,34 @@ def _gives_anything(serialization: Any) -> bool:
     """Whether what a serializer gives was not validated; pydantic's own are given what was."""
     function = serialization.get("function")
     return function is not None and not _module_of(function).startswith("pydantic")
+
+
+def _counted_serialization(serialization: Any) -> Any:
+    """A serializer whose result, where nothing is known of it, has its `None` counted."""
+    function = serialization.get("function")
+    if not _gives_anything(serialization) or (serialization["type"] == "function-wrap" and not is_of_author(function)):
+        return serialization
+    is_known = "return_schema" in serialization
+
+    def look(*arguments: Any) -> Any:
+        before = nulls.seen
+        given = function(*arguments)
+        if is_known:  # what it has of the value is written, and counted, by what is declared
+            nulls.seen = before
+            return given
+        given = to_builtins(given)
+        nulls.seen = before + _count_none(given)
+        return given
+
+    return {**serialization, "function": look}
+
+
+def _count_none(value: Any) -> int:
+    if value is None:
+        return 1
+    if is_array(value):
+        return sum(map(_count_none, value))
+    return sum(map(_count_none, value.values())) if is_object(value) else 0
 
 
 def _looked_at(schema: Any) -> Any:
