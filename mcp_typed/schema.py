@@ -31,7 +31,7 @@ from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
 from mcp_typed.plain import Unsendable, find_non_finite, refuse, to_builtins
-from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched
+from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched, with_parts
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
 
@@ -60,7 +60,6 @@ class Shape:
         writing = self._exact if self._is_sure else watched(self._exact)
         serializer = SchemaSerializer(writing, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
         self._write = serializer.to_json
-        self._plain = serializer.to_python
 
     @functools.cached_property
     def _mend(self) -> Callable[[Any], Any]:
@@ -75,11 +74,16 @@ class Shape:
             Unsendable: What a serializer gives is not what it was declared to give.
             PydanticSerializationError: It cannot be written.
         """
-        if self._is_sure:
-            try:
-                return self._write(value, by_alias=True, warnings=False)
-            except PydanticSerializationError:
-                return self._written(value)
+        data = self._written_surely(value) if self._is_sure else self._written_watched(value)
+        return self._scrubbed(value) if _LOST_KEY in data else data
+
+    def _written_surely(self, value: Any) -> bytes:
+        try:
+            return self._write(value, by_alias=True, warnings=False)
+        except PydanticSerializationError:
+            return self._written(value)
+
+    def _written_watched(self, value: Any) -> bytes:
         outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
         try:
             data = self._written(value)
@@ -127,6 +131,56 @@ class Shape:
         if fault is not None:
             raise fault
         return codec.encode(plain)
+
+    @functools.cached_property
+    def _plain(self) -> Callable[..., Any]:
+        """Like `_write`, to plain values; keys are still as they were, for pydantic writes them with loss."""
+        schema = _with_marked_keys(self._exact if self._is_sure else watched(self._exact))
+        serializer = SchemaSerializer(schema, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
+        return lambda value, **how: _with_keys(serializer.to_python(value, **how))
+
+
+_LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
+"""What pydantic writes for a lone surrogate in a key of an object, without a word."""
+
+
+def _with_marked_keys(schema: Any) -> Any:
+    """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
+    changed = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
+    own = changed.get("serialization")
+    if changed["type"] == "dict" and changed.get("keys_schema", {}).get("type", "any") in ("str", "any"):
+        keys = dict(changed.get("keys_schema") or cs.any_schema())
+        keys["serialization"] = cs.plain_serializer_function_ser_schema(_marked)
+        return {**changed, "keys_schema": keys}
+    if own is not None and own["type"] in ("function-plain", "function-wrap") and "return_schema" not in own:
+        function = own["function"]
+        return {**changed, "serialization": {**own, "function": lambda *given: _all_marked(function(*given))}}
+    return changed
+
+
+def _marked(key: Any) -> Any:
+    return key.encode("utf-8", "surrogatepass").hex() + _MARK if isinstance(key, str) else key
+
+
+_MARK: Final = ":mcp-typed-key"
+
+
+def _all_marked(value: Any) -> Any:
+    if is_object(value):
+        return {_marked(key): _all_marked(item) for key, item in value.items()}
+    return [_all_marked(item) for item in value] if is_array(value) else value
+
+
+def _with_keys(value: Any) -> Any:
+    if is_object(value):
+        return {_unmarked(key): _with_keys(item) for key, item in value.items()}
+    return [_with_keys(item) for item in value] if is_array(value) else value
+
+
+def _unmarked(key: str) -> str:
+    if not key.endswith(_MARK):
+        return key
+    return bytes.fromhex(key.removesuffix(_MARK)).decode("utf-8", "surrogatepass")
 
 
 def _fault_of_serializer(exc: PydanticSerializationError) -> Exception:
