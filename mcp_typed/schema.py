@@ -30,7 +30,7 @@ from pydantic_core import core_schema as cs
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
-from mcp_typed.plain import Unsendable, find_non_finite, refuse, to_builtins
+from mcp_typed.plain import TooDeep, Unsendable, find_non_finite, refuse, to_builtins
 from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched, with_parts
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
@@ -95,7 +95,10 @@ class Shape:
         try:
             return self._write(value, by_alias=True, warnings="error")
         except PydanticSerializationError as exc:
-            return self._scrubbed(value) if "surrogates" in str(exc) else self._mended(value)
+            text = str(exc)
+            if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
+                raise TooDeep from None
+            return self._scrubbed(value) if "surrogates" in text else self._mended(value)
 
     def _mended(self, value: Any) -> bytes:
         """A value that did not fit as it was, read once more."""
@@ -139,6 +142,9 @@ class Shape:
         serializer = SchemaSerializer(schema, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
         return lambda value, **how: _with_keys(serializer.to_python(value, **how))
 
+
+_DEPTH: Final = ("TooDeep", "RecursionError", "Circular reference detected")
+"""What the text of an error has of a value that contains itself, or is nested too deep."""
 
 _LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
 """What pydantic writes for a lone surrogate in a key of an object, without a word."""
