@@ -128,8 +128,6 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
         return base64.b64encode(cast("bytes", value)).decode("ascii")
     if isinstance(value, enum.Enum):
         return to_builtins(value.value, unknown)
-    if kind is msgspec.Raw:
-        return codec.decode_any(bytes(value))
     if isinstance(value, str | int | float):  # of a subclass, which encoders may refuse
         return str.__str__(value) if isinstance(value, str) else int(value) if isinstance(value, int) else float(value)
     if isinstance(value, Mapping):
@@ -137,7 +135,14 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
     if isinstance(value, Iterator):
         value = items_of(cast("Iterator[Any]", value))
     if isinstance(value, _SEQUENCES):
-        return [to_builtins(item, unknown) for item in cast("Iterator[Any]", value)]
+        return [to_builtins(item, unknown) for item in cast("list[Any]", value)]
+    return _object_to_builtins(value, kind, unknown)
+
+
+def _object_to_builtins(value: Any, kind: type[Any], unknown: Callable[[Any], Any]) -> Any:
+    """An object that is none of Python's containers, by what knows its class."""
+    if kind is msgspec.Raw:
+        return codec.decode_any(bytes(value))
     if isinstance(value, os.PathLike):
         return to_builtins(os.fspath(cast("os.PathLike[Any]", value)), unknown)
     if isinstance(value, Image | Audio):
@@ -148,7 +153,7 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
     if hasattr(kind, "__attrs_attrs__"):
         return {field.name: to_builtins(getattr(value, field.name), unknown) for field in kind.__attrs_attrs__}
     if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
-        return pydantic_core.from_json(_serializer_of(kind)(value))
+        return pydantic_core.from_json(_serializer_of(cast("Any", kind))(value))
     return pydantic_core.to_jsonable_python(value, fallback=unknown)
 
 

@@ -50,9 +50,10 @@ class Shape:
     def __init__(self, core: CoreSchema, title: str | None = None) -> None:
         self._core = core
         self._exact = rewritten(core)
-        self._config: Any = {"title": title} if title is not None else {}
+        config: Any = {} if title is None else {"title": title}
+        self._config: Any = config
         # Classes within keep validators and serializers of their own, made before the rewriting.
-        validator = SchemaValidator(self._exact, self._config, _use_prebuilt=False)
+        validator = SchemaValidator(self._exact, config, _use_prebuilt=False)
         self.validate: Callable[[Any], Any] = validator.validate_python
         self.validate_json: Callable[..., Any] = validator.validate_json
         self._title = validator.title
@@ -127,7 +128,7 @@ class Shape:
     def _scrubbed(self, value: Any) -> bytes:
         """A value with text in it that is not valid Unicode (P-13)."""
         try:
-            plain = self._plain(self._mend(value), mode="json", by_alias=True, warnings="error")
+            plain = self._plain(self._mend(value))
         except PydanticSerializationError as exc:
             raise _fault_of_serializer(exc) from exc
         fault = find_non_finite(plain)
@@ -136,11 +137,15 @@ class Shape:
         return codec.encode(plain)
 
     @functools.cached_property
-    def _plain(self) -> Callable[..., Any]:
+    def _plain(self) -> Callable[[Any], Any]:
         """Like `_write`, to plain values; keys are still as they were, for pydantic writes them with loss."""
         schema = _with_marked_keys(self._exact if self._is_sure else watched(self._exact))
         serializer = SchemaSerializer(schema, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
-        return lambda value, **how: _with_keys(serializer.to_python(value, **how))
+
+        def plain(value: Any) -> Any:
+            return _with_keys(serializer.to_python(value, mode="json", by_alias=True, warnings="error"))
+
+        return plain
 
 
 _DEPTH: Final = ("TooDeep", "RecursionError", "Circular reference detected")
@@ -152,16 +157,22 @@ _LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
 
 def _with_marked_keys(schema: Any) -> Any:
     """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
-    changed = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
+    changed: dict[str, Any] = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
     own = changed.get("serialization")
     if changed["type"] == "dict" and changed.get("keys_schema", {}).get("type", "any") in ("str", "any"):
         keys = dict(changed.get("keys_schema") or cs.any_schema())
         keys["serialization"] = cs.plain_serializer_function_ser_schema(_marked)
         return {**changed, "keys_schema": keys}
     if own is not None and own["type"] in ("function-plain", "function-wrap") and "return_schema" not in own:
-        function = own["function"]
-        return {**changed, "serialization": {**own, "function": lambda *given: _all_marked(function(*given))}}
+        changed["serialization"] = {**own, "function": _marking(own["function"])}
     return changed
+
+
+def _marking(write: Callable[..., Any]) -> Callable[..., Any]:
+    def marked(*given: Any) -> Any:
+        return _all_marked(write(*given))
+
+    return marked
 
 
 def _marked(key: Any) -> Any:
@@ -214,6 +225,7 @@ def core_schema(annotation: Any) -> CoreSchema:
 
 
 # --- rewriting a core schema ----------------------------------------------------------------------
+
 
 def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.

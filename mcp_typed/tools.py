@@ -242,7 +242,7 @@ class FunctionTool:
                     cancellation.request()
                 raise
 
-    def _asked(self) -> set[str]:
+    def _asked(self) -> set[Injected]:
         # A resolver may ask for the token too; one for the whole call serves them all.
         return {"cancellation"} if self._resolvers is not None else set(self.plan.injected.values())
 

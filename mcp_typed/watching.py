@@ -58,8 +58,8 @@ def with_parts(schema: Any, change: Callable[[Any, str], Any]) -> dict[str, Any]
     def each(item: Any, name: str) -> Any:
         if isinstance(item, tuple):  # a choice and its label
             part, label = cast("tuple[Any, Any]", item)
-            changed_part = change(part, name)
-            return changed_part if isinstance(changed_part, tuple) else (changed_part, label)
+            changed_part: Any = change(part, name)
+            return cast("Any", changed_part) if isinstance(changed_part, tuple) else (changed_part, label)
         return change(item, name) if is_object(item) else item
 
     for name in (*SINGLE, *MANY):
@@ -137,7 +137,9 @@ def watched(schema: Any, unsure: bool = False) -> Any:
         if name == "keys_schema":
             return inner  # texts in JSON, whatever they are here
         if name == "serialization":
-            return _counted_serialization(with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner))))
+            return _counted_serialization(
+                with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
+            )
         return watched(inner, below or name in ("definitions", "computed_fields"))
 
     if kind in _FIELDS and _is_nullable(schema):
@@ -233,15 +235,20 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
         return _counting(attrgetter(*nullable), len(nullable)) if nullable else None
     count_none = _counting(itemgetter(*nullable), len(nullable)) if nullable else None
     # What is cached in an instance stands among its members.
-    caches = any(isinstance(item, functools.cached_property) for base in cls.__mro__ for item in vars(base).values())
+    mro: tuple[type[Any], ...] = cls.__mro__
+    defined: list[Any] = [item for base in mro for item in vars(base).values()]
+    caches = any(isinstance(item, functools.cached_property) for item in defined)
+
+    def is_whole(value: Any) -> bool:
+        return isinstance(value, cls) and names <= value.__dict__.keys()
 
     def look(value: Any) -> Any:
-        if type(value) is not cls or len(value.__dict__) != count or caches:
-            if not isinstance(value, cls) or not names <= vars(cast("Any", value)).keys():
-                raise _refused(cast("Any", value))
+        # The first two questions are the cheap ones, and nearly always enough.
+        if (type(value) is not cls or len(value.__dict__) != count or caches) and not is_whole(value):
+            raise _refused(value)
         if count_none is not None:
-            count_none(cast("Any", value).__dict__)
-        return cast("Any", value)
+            count_none(value.__dict__)
+        return value
 
     return look
 
@@ -288,7 +295,7 @@ def _complete(required: frozenset[str]) -> Callable[[Any], Any]:
 
 
 def _one_of(expected: list[Any]) -> Callable[[Any], Any]:
-    allowed = {(type(item), item) for item in expected}
+    allowed: set[Any] = {(cast("Any", type(item)), item) for item in expected}
 
     def look(value: Any) -> Any:
         try:
