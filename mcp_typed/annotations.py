@@ -139,7 +139,7 @@ def _without_texts(value: Any, module: str | None) -> Any:
         return value
 
     class Probe:
-        __annotations__ = {"value": value}  # noqa: RUF012 - as every class has it
+        __annotations__ = {"value": value}
 
     names = vars(sys.modules[module]) if module in sys.modules else {}
     return typing.get_type_hints(Probe, globalns=names, include_extras=True)["value"]
@@ -157,7 +157,8 @@ def _parts(value: Any) -> int | None:
 
 def new_alias(name: str, make_value: Callable[[Any], Any]) -> Any:
     """Return an alias whose value may contain it: `make_value` is given the alias."""
-    alias: Any = typing_extensions.TypeAliasType(name, None)
+    make: Any = typing_extensions.TypeAliasType
+    alias = make(name, None)
     value = make_value(alias)
     if sys.version_info >= (3, 14):  # there it is written in C, and takes no other value once made
         names: dict[str, Any] = {"value": value}

@@ -189,7 +189,8 @@ class Adapter:
 
     def _adapt_argument(self, argument: Any, given: dict[Any, Any]) -> Any:
         """One type argument; those of a callable stand in a list."""
-        return argument if argument is ... or isinstance(argument, list) else self.adapt(argument, given)
+        is_type = argument is not ... and not isinstance(argument, list)
+        return self.adapt(argument, given) if is_type else cast("Any", argument)
 
     def _adapt_recursive_alias(self, annotation: Any, given: dict[Any, Any]) -> Any:
         if annotation not in self._made:

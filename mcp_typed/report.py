@@ -95,7 +95,8 @@ def _argument(fault: Any) -> tuple[str, str]:
 
 def _result(fault: Any) -> tuple[str, str]:
     """The reason, and what is shown of the value: its type."""
-    return _REASONS.get(fault["type"], fault["msg"]), f"input_type={type(fault['input']).__name__}"
+    reason: Any = _REASONS.get(fault["type"], fault["msg"])
+    return reason, f"input_type={type(fault['input']).__name__}"
 
 
 def _place(path: tuple[int | str, ...]) -> str:

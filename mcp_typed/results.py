@@ -29,21 +29,23 @@ from mcp_core.types import (
     TextContent,
     text_block,
 )
+from mcp_typed.annotations import arms, leaves, meaning
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.foreign import members_of
 from mcp_typed.media import Audio, Image
 from mcp_typed.plain import (
+    TooDeep,
     Unsendable,
     blocks_in,
     find_non_finite,
     is_block,
+    items_of,
     text_of,
     to_json,
     to_text,
     unwrapped,
 )
 from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
-from mcp_typed.annotations import arms, leaves, meaning
 from mcp_typed.signature import MISSING, Plan
 
 __all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]
@@ -194,18 +196,29 @@ class Returns:
             return scalar_result(value)
         if isinstance(value, _READY):
             return self._checked(value) if isinstance(value, CallToolResult) else cast("Any", value)
-        shape = self._shape
-        if shape is None:
-            return CallToolResult(content=_plain_blocks(value))
-        if self._wrapped:
-            validated = shape.validate({"result": value})
-            whole = shape.to_json(validated)
-            content = _plain_blocks(value) if self._is_content(value) else _blocks(validated["result"], whole[10:-1])
-            return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
-        validated = shape.validate(value)
-        data = shape.to_json(validated)
-        content = _plain_blocks(value) if self._is_content(value) else _blocks(validated, data)
-        return CallToolResult(content=content, structured_content=cast("Any", Raw(data)))
+        in_turn = hasattr(kind, "__next__")
+        try:
+            if in_turn:
+                value = items_of(value)
+            if self._shape is None:
+                return self._plain_result(value, came_in_turn=in_turn)
+            return self._typed_result(self._shape, value)
+        except RecursionError:
+            raise TooDeep from None
+
+    def _plain_result(self, value: Any, *, came_in_turn: bool) -> CallToolResult:
+        # What an iterator gives is one thing, unless it gives content.
+        one = came_in_turn and not blocks_in(value)
+        return CallToolResult(content=[_plain_block(value)] if one else _plain_blocks(value))
+
+    def _typed_result(self, shape: Shape, value: Any) -> CallToolResult:
+        validated = shape.validate({"result": value} if self._wrapped else value)
+        whole = shape.to_json(validated)
+        if self._is_content(value):
+            content = _plain_blocks(value)
+        else:
+            content = _blocks(validated["result"], whole[10:-1]) if self._wrapped else _blocks(validated, whole)
+        return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
 
     def _is_content(self, value: Any) -> bool:
         """Whether the value is content blocks, which go out as they are, promise or not."""
@@ -366,9 +379,6 @@ def _plain_blocks(value: Any) -> list[ContentBlock]:
     """The content for a value of which nothing is promised."""
     if value is None:
         return []
-    if isinstance(value, collections.abc.Iterator):
-        items = list(cast("collections.abc.Iterator[Any]", value))
-        return _plain_elements(items) if blocks_in(items) else [_plain_block(items)]
     if _is_listing(value):
         return _plain_elements(cast("list[Any]", value))
     return [_plain_block(value)]

@@ -30,8 +30,8 @@ from pydantic_core import core_schema as cs
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
-from mcp_typed.plain import Unsendable, find_non_finite, refuse, to_builtins
-from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched
+from mcp_typed.plain import TooDeep, Unsendable, find_non_finite, refuse, to_builtins
+from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched, with_parts
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
 
@@ -48,10 +48,12 @@ class Shape:
     """
 
     def __init__(self, core: CoreSchema, title: str | None = None) -> None:
+        self._core = core
         self._exact = rewritten(core)
-        self._config: Any = {"title": title} if title is not None else {}
+        config: Any = {} if title is None else {"title": title}
+        self._config: Any = config
         # Classes within keep validators and serializers of their own, made before the rewriting.
-        validator = SchemaValidator(self._exact, self._config, _use_prebuilt=False)
+        validator = SchemaValidator(self._exact, config, _use_prebuilt=False)
         self.validate: Callable[[Any], Any] = validator.validate_python
         self.validate_json: Callable[..., Any] = validator.validate_json
         self._title = validator.title
@@ -59,7 +61,6 @@ class Shape:
         writing = self._exact if self._is_sure else watched(self._exact)
         serializer = SchemaSerializer(writing, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
         self._write = serializer.to_json
-        self._plain = serializer.to_python
 
     @functools.cached_property
     def _mend(self) -> Callable[[Any], Any]:
@@ -74,15 +75,20 @@ class Shape:
             Unsendable: What a serializer gives is not what it was declared to give.
             PydanticSerializationError: It cannot be written.
         """
-        if self._is_sure:
-            try:
-                return self._write(value, by_alias=True, warnings=False)
-            except PydanticSerializationError:
-                return self._written(value)
+        data = self._written_surely(value) if self._is_sure else self._written_watched(value)
+        return self._scrubbed(value) if _LOST_KEY in data else data
+
+    def _written_surely(self, value: Any) -> bytes:
+        try:
+            return self._write(value, by_alias=True, warnings=False)
+        except PydanticSerializationError:
+            return self._written(value)
+
+    def _written_watched(self, value: Any) -> bytes:
         outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
         try:
             data = self._written(value)
-            return data if data.count(b"null") == nulls.seen else self._mended(value)
+            return data if data.count(b"null") == nulls.seen or self._fits(data) else self._mended(value)
         finally:
             nulls.seen = outer
 
@@ -90,26 +96,108 @@ class Shape:
         try:
             return self._write(value, by_alias=True, warnings="error")
         except PydanticSerializationError as exc:
-            return self._scrubbed(value) if "surrogates" in str(exc) else self._mended(value)
+            text = str(exc)
+            if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
+                raise TooDeep from None
+            return self._scrubbed(value) if "surrogates" in text else self._mended(value)
 
     def _mended(self, value: Any) -> bytes:
         """A value that did not fit as it was, read once more."""
         mended = self._mend(value)
+        nulls.seen = 0
         try:
-            return self._write(mended, by_alias=True, warnings="error")
+            data = self._write(mended, by_alias=True, warnings="error")
         except PydanticSerializationError as exc:
             raise _fault_of_serializer(exc) from exc
+        if data.count(b"null") != nulls.seen and not self._fits(data):
+            raise Unsendable("the returned value does not fit the output schema: there is null where it is not allowed")
+        return data
+
+    def _fits(self, data: bytes) -> bool:
+        """Whether JSON is of the kinds that are published. Slow; asked where the count of `null` leaves a doubt."""
+        try:
+            plain = codec.decode_any(data)
+        except (codec.Misfit, codec.Undecodable):  # a number that JSON does not have, of which others tell
+            return True
+        return fits(self._published, plain, self._published.get("$defs", {}))
+
+    @functools.cached_property
+    def _published(self) -> dict[str, Any]:
+        return json_schema(self._core, "serialization")
 
     def _scrubbed(self, value: Any) -> bytes:
         """A value with text in it that is not valid Unicode (P-13)."""
         try:
-            plain = self._plain(self._mend(value), mode="json", by_alias=True, warnings="error")
+            plain = self._plain(self._mend(value))
         except PydanticSerializationError as exc:
             raise _fault_of_serializer(exc) from exc
         fault = find_non_finite(plain)
         if fault is not None:
             raise fault
         return codec.encode(plain)
+
+    @functools.cached_property
+    def _plain(self) -> Callable[[Any], Any]:
+        """Like `_write`, to plain values; keys are still as they were, for pydantic writes them with loss."""
+        schema = _with_marked_keys(self._exact if self._is_sure else watched(self._exact))
+        serializer = SchemaSerializer(schema, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
+
+        def plain(value: Any) -> Any:
+            return _with_keys(serializer.to_python(value, mode="json", by_alias=True, warnings="error"))
+
+        return plain
+
+
+_DEPTH: Final = ("TooDeep", "RecursionError", "Circular reference detected")
+"""What the text of an error has of a value that contains itself, or is nested too deep."""
+
+_LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
+"""What pydantic writes for a lone surrogate in a key of an object, without a word."""
+
+
+def _with_marked_keys(schema: Any) -> Any:
+    """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
+    changed: dict[str, Any] = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
+    own = changed.get("serialization")
+    if changed["type"] == "dict" and changed.get("keys_schema", {}).get("type", "any") in ("str", "any"):
+        keys = dict(changed.get("keys_schema") or cs.any_schema())
+        keys["serialization"] = cs.plain_serializer_function_ser_schema(_marked)
+        return {**changed, "keys_schema": keys}
+    if own is not None and own["type"] in ("function-plain", "function-wrap") and "return_schema" not in own:
+        changed["serialization"] = {**own, "function": _marking(own["function"])}
+    return changed
+
+
+def _marking(write: Callable[..., Any]) -> Callable[..., Any]:
+    def marked(*given: Any) -> Any:
+        return _all_marked(write(*given))
+
+    return marked
+
+
+def _marked(key: Any) -> Any:
+    return key.encode("utf-8", "surrogatepass").hex() + _MARK if isinstance(key, str) else key
+
+
+_MARK: Final = ":mcp-typed-key"
+
+
+def _all_marked(value: Any) -> Any:
+    if is_object(value):
+        return {_marked(key): _all_marked(item) for key, item in value.items()}
+    return [_all_marked(item) for item in value] if is_array(value) else value
+
+
+def _with_keys(value: Any) -> Any:
+    if is_object(value):
+        return {_unmarked(key): _with_keys(item) for key, item in value.items()}
+    return [_with_keys(item) for item in value] if is_array(value) else value
+
+
+def _unmarked(key: str) -> str:
+    if not key.endswith(_MARK):
+        return key
+    return bytes.fromhex(key.removesuffix(_MARK)).decode("utf-8", "surrogatepass")
 
 
 def _fault_of_serializer(exc: PydanticSerializationError) -> Exception:
@@ -138,6 +226,7 @@ def core_schema(annotation: Any) -> CoreSchema:
 
 # --- rewriting a core schema ----------------------------------------------------------------------
 
+
 def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.
 
@@ -165,6 +254,8 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
         return _base64(changed, config)
     if kind == "literal":
         return _literal(changed)
+    if kind == "enum" and issubclass(changed["cls"], enum.Flag):
+        return _flag(changed)
     if kind == "any" and "serialization" not in changed:
         changed["serialization"] = _UNTYPED
     return changed
@@ -207,6 +298,20 @@ def _literal(schema: dict[str, Any]) -> Any:
     return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema))
 
 
+def _flag(schema: dict[str, Any]) -> Any:
+    """A flag takes its numbers from the keys of a JSON object too, where they are texts."""
+    ref = schema.pop("ref", None)
+    from_json: Any = cs.no_info_before_validator_function(_number_in, cast("Any", dict(schema)))
+    return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema), ref=ref)
+
+
+def _number_in(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
+
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
+
+
 def _encoded(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
@@ -242,7 +347,33 @@ class _Generator(GenerateJsonSchema):
         shown = super().bytes_schema(schema)
         if self._config.ser_json_bytes == "utf8":
             shown["contentEncoding"] = "base64"
+            if "minLength" in shown:  # with or without padding
+                shown["minLength"] = -(-4 * shown["minLength"] // 3)
+            if "maxLength" in shown:
+                shown["maxLength"] = 4 * -(-shown["maxLength"] // 3)
         return shown
+
+    def enum_schema(self, schema: cs.EnumSchema) -> dict[str, Any]:
+        """The values of an enum; those of a flag may be combined, so that no list has them all."""
+        shown = super().enum_schema(schema)
+        if issubclass(schema["cls"], enum.Flag):
+            del shown["enum"]
+            shown["type"] = "integer"
+        return shown
+
+    def float_schema(self, schema: cs.FloatSchema) -> dict[str, Any]:
+        """A number, or what the author's configuration writes for one that JSON does not have."""
+        shown = super().float_schema(schema)
+        instead = _INSTEAD.get(self._config.config_dict.get("ser_json_inf_nan", ""))
+        if self.mode == "validation" or instead is None or schema.get("allow_inf_nan") is False:
+            return shown
+        return {"anyOf": [shown, instead]}
+
+    def ser_schema(self, schema: Any) -> dict[str, Any] | None:
+        """What a serializer gives: anything, where its author did not declare it."""
+        shown = super().ser_schema(schema)
+        unknown = shown is None and schema["type"] in ("function-plain", "function-wrap")
+        return {} if unknown and is_of_author(schema["function"]) else shown
 
     def encode_default(self, dft: Any) -> Any:
         """A default as the model reads it."""
@@ -254,6 +385,12 @@ class _Generator(GenerateJsonSchema):
         if find_non_finite(plain) is not None or b'"$ref"' in codec.encode(plain):
             raise PydanticSerializationError(f"{dft!r} has no JSON")
         return plain
+
+
+_INSTEAD: Final[dict[str, dict[str, Any]]] = {
+    "strings": {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]},
+    "null": {"type": "null"},
+}
 
 
 def json_schema(core: CoreSchema, mode: Mode) -> dict[str, Any]:
@@ -414,9 +551,13 @@ def fits(node: Any, value: Any, definitions: dict[str, Any]) -> bool:
     if set(_KINDS[type(value)]).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
         return False
     if is_array(value):
-        return all(fits(node.get("items", {}), item, definitions) for item in value)
+        first: list[Any] = node.get("prefixItems", [])
+        rest: Any = node.get("items", {})
+        nodes = itertools.chain(first, itertools.repeat(rest))
+        return all(fits(inner, item, definitions) for inner, item in zip(nodes, value, strict=False))
     if is_object(value):
         known: dict[str, Any] = node.get("properties", {})
-        rest = node.get("additionalProperties", True)
+        patterns: dict[str, Any] = node.get("patternProperties", {})
+        rest = {"anyOf": list(patterns.values())} if patterns else node.get("additionalProperties", True)
         return all(fits(known.get(key, rest), item, definitions) for key, item in value.items())
     return True

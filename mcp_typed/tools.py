@@ -25,9 +25,9 @@ from mcp_core.threads import WorkerThreads
 from mcp_typed.arguments import Arguments, Unknown
 from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
-from mcp_typed.docstrings import documented
+from mcp_typed.docstrings import doc_of_call, documented
 from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.plain import NonFinite, Unsendable, to_builtins, to_json, to_text, unwrapped
+from mcp_typed.plain import ITEMS, NonFinite, Unsendable, to_builtins, to_json, to_text, unwrapped
 from mcp_typed.report import places, report_arguments, report_result
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
@@ -242,7 +242,7 @@ class FunctionTool:
                     cancellation.request()
                 raise
 
-    def _asked(self) -> set[str]:
+    def _asked(self) -> set[Injected]:
         # A resolver may ask for the token too; one for the whole call serves them all.
         return {"cancellation"} if self._resolvers is not None else set(self.plan.injected.values())
 
@@ -281,6 +281,8 @@ class FunctionTool:
         async with contextlib.aclosing(self._each(value)) as each:
             async for item in each:
                 items.append(item)
+                if len(items) > ITEMS:
+                    raise ToolError(f"it gives more than {ITEMS:,} items")
                 if tells:
                     await ctx.report_progress(len(items), message=_shown(item))
         return items if self.plan.returns is not MISSING else iter(items)
@@ -403,8 +405,13 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 def _documented_object(function: Any) -> Any:
     """What has the name and the docstring: the function in a partial, a callable object's class."""
-    while hasattr(function, "func") and hasattr(function, "keywords"):
-        function = function.func
+    while True:
+        if hasattr(function, "func") and hasattr(function, "keywords"):
+            function = function.func
+        elif hasattr(function, "__wrapped__") and not getattr(function, "__name__", None):  # a decorator's object
+            function = function.__wrapped__
+        else:
+            break
     if inspect.isroutine(function) or inspect.isclass(function):
         return function
     return function if getattr(function, "__name__", None) else _Callable(function)
@@ -415,5 +422,4 @@ class _Callable:
 
     def __init__(self, instance: Any) -> None:
         self.__name__ = type(instance).__name__
-        kind = cast("Any", type(instance))
-        self.__doc__ = inspect.getdoc(kind.__call__) or inspect.getdoc(kind)
+        self.__doc__ = doc_of_call(instance)

@@ -26,6 +26,7 @@ from pydantic_core import PydanticSerializationUnexpectedValue, SchemaValidator,
 from pydantic_core import core_schema as cs
 
 from mcp_core.codec import is_array, is_object
+from mcp_typed.plain import to_builtins
 
 __all__ = ["MANY", "SINGLE", "is_of_author", "is_sure", "mending", "nulls", "watched", "with_parts"]
 
@@ -57,8 +58,8 @@ def with_parts(schema: Any, change: Callable[[Any, str], Any]) -> dict[str, Any]
     def each(item: Any, name: str) -> Any:
         if isinstance(item, tuple):  # a choice and its label
             part, label = cast("tuple[Any, Any]", item)
-            changed_part = change(part, name)
-            return changed_part if isinstance(changed_part, tuple) else (changed_part, label)
+            changed_part: Any = change(part, name)
+            return cast("Any", changed_part) if isinstance(changed_part, tuple) else (changed_part, label)
         return change(item, name) if is_object(item) else item
 
     for name in (*SINGLE, *MANY):
@@ -133,8 +134,12 @@ def watched(schema: Any, unsure: bool = False) -> Any:
     below = unsure or _is_source(schema)
 
     def part(inner: Any, name: str) -> Any:
+        if name == "keys_schema":
+            return inner  # texts in JSON, whatever they are here
         if name == "serialization":
-            return with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
+            return _counted_serialization(
+                with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
+            )
         return watched(inner, below or name in ("definitions", "computed_fields"))
 
     if kind in _FIELDS and _is_nullable(schema):
@@ -147,6 +152,34 @@ def _gives_anything(serialization: Any) -> bool:
     """Whether what a serializer gives was not validated; pydantic's own are given what was."""
     function = serialization.get("function")
     return function is not None and not _module_of(function).startswith("pydantic")
+
+
+def _counted_serialization(serialization: Any) -> Any:
+    """A serializer whose result, where nothing is known of it, has its `None` counted."""
+    function = serialization.get("function")
+    if not _gives_anything(serialization) or (serialization["type"] == "function-wrap" and not is_of_author(function)):
+        return serialization
+    is_known = "return_schema" in serialization
+
+    def look(*arguments: Any) -> Any:
+        before = nulls.seen
+        given = function(*arguments)
+        if is_known:  # what it has of the value is written, and counted, by what is declared
+            nulls.seen = before
+            return given
+        given = to_builtins(given)
+        nulls.seen = before + _count_none(given)
+        return given
+
+    return {**serialization, "function": look}
+
+
+def _count_none(value: Any) -> int:
+    if value is None:
+        return 1
+    if is_array(value):
+        return sum(map(_count_none, value))
+    return sum(map(_count_none, value.values())) if is_object(value) else 0
 
 
 def _looked_at(schema: Any) -> Any:
@@ -202,15 +235,20 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
         return _counting(attrgetter(*nullable), len(nullable)) if nullable else None
     count_none = _counting(itemgetter(*nullable), len(nullable)) if nullable else None
     # What is cached in an instance stands among its members.
-    caches = any(isinstance(item, functools.cached_property) for base in cls.__mro__ for item in vars(base).values())
+    mro: tuple[type[Any], ...] = cls.__mro__
+    defined: list[Any] = [item for base in mro for item in vars(base).values()]
+    caches = any(isinstance(item, functools.cached_property) for item in defined)
+
+    def is_whole(value: Any) -> bool:
+        return isinstance(value, cls) and names <= value.__dict__.keys()
 
     def look(value: Any) -> Any:
-        if type(value) is not cls or len(value.__dict__) != count or caches:
-            if not isinstance(value, cls) or not names <= vars(cast("Any", value)).keys():
-                raise _refused(cast("Any", value))
+        # The first two questions are the cheap ones, and nearly always enough.
+        if (type(value) is not cls or len(value.__dict__) != count or caches) and not is_whole(value):
+            raise _refused(value)
         if count_none is not None:
-            count_none(cast("Any", value).__dict__)
-        return cast("Any", value)
+            count_none(value.__dict__)
+        return value
 
     return look
 
@@ -257,7 +295,7 @@ def _complete(required: frozenset[str]) -> Callable[[Any], Any]:
 
 
 def _one_of(expected: list[Any]) -> Callable[[Any], Any]:
-    allowed = {(type(item), item) for item in expected}
+    allowed: set[Any] = {(cast("Any", type(item)), item) for item in expected}
 
     def look(value: Any) -> Any:
         try:
