@@ -18,7 +18,7 @@ from mcp_core import types as t
 from mcp_core.codec import is_object
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.foreign import adapted
-from mcp_typed.report import report
+from mcp_typed.report import report_arguments
 from mcp_typed.schema import fits, inlined, json_schema, rewritten
 
 __all__ = [
@@ -102,7 +102,7 @@ class Form(Generic[T]):
         try:
             return AcceptedElicitation(self._read(msgspec.json.encode({**left_out, **(answer.content or {})})))
         except ValidationError as exc:
-            raise ToolError(f"the user's answer does not fit the form: {report(exc)}") from exc
+            raise ToolError(f"the user's answer does not fit the form: {report_arguments(exc)}") from exc
 
 
 def _without_null(member: dict[str, Any]) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from mcp_typed.context import Context
 from mcp_typed.docstrings import documented
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.plain import NonFinite, to_builtins, to_json, to_text, unwrapped
-from mcp_typed.report import report
+from mcp_typed.report import places, report_arguments, report_result
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
 from mcp_typed.signature import MISSING, Injected, Plan, inspect_function
@@ -209,9 +209,8 @@ class FunctionTool:
         try:
             return scalar_result(value) if type(value) is self._scalar else self._returns.result(value)
         except ValidationError as exc:
-            places = {".".join(map(str, fault["loc"])) for fault in exc.errors(include_input=False, include_url=False)}
-            _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, ", ".join(places))
-            return self._failed(report(exc))
+            _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, places(exc))
+            return self._failed(report_result(exc))
         except NonFinite as exc:
             _journal.warning("tool %s returned a number that JSON does not have: %s", self.name, str(exc))
             return self._failed(str(exc))
@@ -330,7 +329,7 @@ class FunctionTool:
         hook = self.policy.on_invalid_arguments
         _journal.debug("tool %s refused its arguments: %s", self.name, ", ".join(_names_in(params.arguments)))
         try:
-            said = report(exc) if hook is None else hook(self.name, exc)
+            said = report_arguments(exc) if hook is None else hook(self.name, exc)
         except Exception as fault:
             return self._crashed(fault)
         return said if isinstance(said, t.CallToolResult) else self._failed(said)
