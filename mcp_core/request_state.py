@@ -150,8 +150,7 @@ class RequestStateSealer:
         if _text(data) != state:
             return None
         mac, payload = data[:_MAC_SIZE], data[_MAC_SIZE:]
-        # Every key is tried, so that the time says nothing of which one it is.
-        if not any([hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys]):
+        if not any(hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys):
             return None
         try:
             return _sealed(payload)

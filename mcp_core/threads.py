@@ -14,16 +14,16 @@ import sys
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import suppress
 from contextvars import Context, copy_context
-from typing import Any, Final, Generic, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 from mcp_core.backend import Backend, Waiter, current_backend, is_cancellation, spawn_detached
 from mcp_core.errors import MCPCoreError
 
-__all__ = ["MAX_WAITING", "PoolBusy", "WorkerThreads", "call_on_loop", "in_worker_thread"]
+__all__ = ["MAX_WAITING", "Called", "PoolBusy", "WorkerThreads", "call_on_loop", "in_worker_thread"]
 
 T = TypeVar("T")
 
@@ -160,7 +160,35 @@ def in_worker_thread() -> bool:
     return _thread.call is not None
 
 
-def call_on_loop(function: Callable[..., Awaitable[T]], *args: Any) -> Awaitable[T]:
+class Called(Coroutine[Any, Any, T]):
+    """What `call_on_loop` returns: to be awaited on the event loop, done already in a worker thread.
+
+    A class of its own, so that checkers let it go un-awaited; on the event loop it is the
+    coroutine itself. A coroutine that is over has nothing to send to or to close.
+    """
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: T) -> None:
+        self._value = value
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        yield from ()
+        return self._value
+
+    def send(self, value: Any, /) -> Any:
+        """Return the value, as a coroutine does at its end."""
+        raise StopIteration(self._value)
+
+    def throw(self, exc: Any, /, *_: Any) -> Any:
+        """Raise the exception: there is no code that could handle it."""
+        raise exc
+
+    def close(self) -> None:
+        """There is nothing to close."""
+
+
+def call_on_loop(function: Callable[..., Awaitable[T]], *args: Any) -> Called[T]:
     """Make an awaitable call from wherever this is.
 
     In a worker thread the call is made on the event loop that waits for the thread, and has
@@ -171,20 +199,9 @@ def call_on_loop(function: Callable[..., Awaitable[T]], *args: Any) -> Awaitable
         asyncio.CancelledError: In a worker thread: nobody waits for its call any more.
     """
     call = _thread.call
-    return function(*args) if call is None else _Done(call.on_loop(function, args))
-
-
-class _Done(Generic[T]):
-    """A value that is there, for code that awaits it nevertheless."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: T) -> None:
-        self._value = value
-
-    def __await__(self) -> Generator[Any, Any, T]:
-        return self._value
-        yield
+    if call is None:
+        return cast("Called[T]", function(*args))
+    return Called(call.on_loop(function, args))
 
 
 # --- anyio --------------------------------------------------------------------------------------

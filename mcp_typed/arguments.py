@@ -201,7 +201,7 @@ _KNOWN: Final = 50
 """Known arguments that an unknown one is compared with, and that are listed."""
 
 
-_SMALL: Final = 65_536
+_SMALL: Final = 262_144
 """Bytes of arguments up to which all their faults are found."""
 
 _MANY: Final = 1000
@@ -226,6 +226,8 @@ _NO_SCHEMAS: Final = ("metadata", "default", "expected", "serialization")
 
 def _failing_fast(core: Any) -> Any:
     """Return a core schema whose lists are given up at their first fault."""
+    if isinstance(core, tuple):  # a choice of a union, with its label
+        return tuple(map(_failing_fast, cast("tuple[Any, ...]", core)))
     if is_array(core):
         return [_failing_fast(item) for item in core]
     if not is_object(core):
@@ -249,8 +251,8 @@ def _only(keywords: Any, parameter: str) -> Any:
 
 def _roams(core: Any) -> bool:
     """Whether an alias somewhere in a core schema is a path, into another member for one."""
-    if is_array(core):
-        return any(map(_roams, core))
+    if isinstance(core, list | tuple):
+        return any(map(_roams, cast("list[Any] | tuple[Any, ...]", core)))
     if not is_object(core):
         return False
     alias = core.get("validation_alias")

@@ -18,9 +18,9 @@ from mcp_core import types as t
 from mcp_typed.errors import InvalidOption
 
 __all__ = [
-    "checked_annotations",
+    "LISTED",
     "checked_icons",
-    "checked_meta",
+    "checked_listing",
     "known_options",
     "one_of",
     "optional_text",
@@ -33,6 +33,9 @@ __all__ = [
 ]
 
 S = TypeVar("S", bound=msgspec.Struct)
+
+LISTED: Final = ("title", "annotations", "icons", "meta")
+"""Options of a tool that are nothing but listed."""
 
 _SHOWN: Final = 100
 """Characters of a wrong value that its refusal shows."""
@@ -109,7 +112,19 @@ def taken_lifespan(value: object) -> None:
 # --- what tools/list shows -------------------------------------------------------------------------
 
 
-def checked_annotations(value: Any) -> t.ToolAnnotations | None:
+def checked_listing(given: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of `Tool` that options of a tool say: `title`, `annotations`, `icons`, `meta`."""
+    known_options("a tool", given, LISTED)
+    optional_text("title", given.get("title"))
+    return {
+        "title": given.get("title"),
+        "annotations": _annotations(given.get("annotations")),
+        "icons": checked_icons(given.get("icons")),
+        "_meta": _meta(given.get("meta")),
+    }
+
+
+def _annotations(value: Any) -> t.ToolAnnotations | None:
     """Return the annotations of a tool; a dict may name them as Python does, or as the wire does."""
     return None if value is None else _struct("annotations", value, t.ToolAnnotations)
 
@@ -124,7 +139,7 @@ def checked_icons(value: Any) -> list[t.Icon] | None:
     return [_struct(f"icons[{index}]", icon, t.Icon) for index, icon in enumerate(icons)]
 
 
-def checked_meta(value: Any) -> dict[str, Any] | None:
+def _meta(value: Any) -> dict[str, Any] | None:
     """Return the `_meta` of a tool, as it is now: what the author changes later is not listed."""
     if value is None:
         return None

@@ -1188,7 +1188,7 @@ async def test_any_other_exception_of_a_resolver_is_masked(mode: str, caplog: py
 @either_era
 async def test_an_author_may_show_it(mode: str) -> None:
     shown = await failure(server_of(leaks, mask_errors=False), "leaks", mode=mode)
-    assert shown == "Error executing tool leaks: the secret"
+    assert shown == "Error executing tool leaks: ValueError: the secret"
 
 
 @either_era
