@@ -95,12 +95,7 @@ class RequestStateSealer:
             ValueError: An option is of no use; the text names it.
         """
         self._keys = _checked_keys(keys) or (_own_key(),)
-        if not _is_number(ttl) or not 0 < ttl < math.inf:
-            raise ValueError(f"ttl must be a positive number of seconds; got {ttl!r}")
-        if not isinstance(max_size, int) or isinstance(max_size, bool) or max_size < 1:
-            raise ValueError(f"max_size must be a positive number of characters; got {max_size!r}")
-        if not isinstance(audience, str):
-            raise ValueError(f"audience must be a string; got {audience!r}")
+        _check_options(ttl, audience, max_size)
         self._ttl = ttl
         self._clock = clock
         self._audience = audience
@@ -184,8 +179,17 @@ def _checked_keys(keys: Any) -> tuple[bytes, ...]:
     return ring
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _check_options(ttl: object, audience: object, max_size: object) -> None:
+    """
+    Raises:
+        ValueError: One is of no use.
+    """
+    if not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl < math.inf:
+        raise ValueError(f"ttl must be a positive number of seconds; got {ttl!r}")
+    if not isinstance(max_size, int) or isinstance(max_size, bool) or max_size < 1:
+        raise ValueError(f"max_size must be a positive number of characters; got {max_size!r}")
+    if not isinstance(audience, str):
+        raise ValueError(f"audience must be a string; got {audience!r}")
 
 
 def _principal(ctx: RequestContext[Any]) -> Any:

@@ -120,8 +120,8 @@ class MCPServer:
         positive_count("max_waiting", max_waiting, "calls")
         one_of("on_duplicate", on_duplicate, "error", "replace", "ignore")
         switch("inline_refs", inline_refs)
-        if request_state is not None and not isinstance(request_state, RequestStateSealer):
-            refuse("request_state", "a RequestStateSealer", request_state)
+        _check_sealer(request_state)
+        _check_bus(subscriptions)
         self._tools: dict[str, FunctionTool] = {}
         self._on_duplicate = on_duplicate
         self._policy = Policy(
@@ -337,8 +337,8 @@ class MCPServer:
         return result
 
     async def _call_alone(self, name: str, arguments: dict[str, Any] | None) -> t.CallToolResult:
-        params = {"name": name, "arguments": arguments or {}, "_meta": _META_OF_NOBODY}
-        request = {"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params}
+        params: dict[str, Any] = {"name": name, "arguments": arguments or {}, "_meta": _META_OF_NOBODY}
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params}
         answer = await self.server.handle(codec.encode(request))
         response = decode_frame(answer or b"")
         if isinstance(response, ErrorResponse):
@@ -403,8 +403,19 @@ _TOOL_OPTIONS: Final = (
     "unknown_arguments",
 )
 
-_META_OF_NOBODY: Final = {envelope.PROTOCOL_VERSION: LATEST_REVISION, envelope.CLIENT_CAPABILITIES: {}}
+_META_OF_NOBODY: Final[dict[str, Any]] = {envelope.PROTOCOL_VERSION: LATEST_REVISION, envelope.CLIENT_CAPABILITIES: {}}
 """The `_meta` of a call that no client makes."""
+
+
+def _check_sealer(value: object) -> None:
+    if value is not None and not isinstance(value, RequestStateSealer):
+        refuse("request_state", "a RequestStateSealer", value)
+
+
+def _check_bus(value: object) -> None:
+    if value is not None and not all(callable(getattr(value, name, None)) for name in ("publish", "subscribe")):
+        refuse("subscriptions", "a SubscriptionBus", value)
+
 
 _NAME_SHOWN: Final = 200
 """Characters of an unknown name that are told: the caller chose it."""

@@ -197,7 +197,7 @@ class FunctionTool:
             keywords = self._validate(bytes(params.arguments))
         except Exception as exc:
             keywords = self._second_look(ctx, params, exc)
-            if not isinstance(keywords, dict):
+            if not codec.is_object(keywords):
                 return keywords
         if self._mirrored is not None and ctx.headers is not None and is_modern(ctx.protocol_version):
             self._mirrored.check(bytes(params.arguments), keywords)
@@ -312,6 +312,7 @@ class FunctionTool:
                 return resolved
             keywords.update(resolved)
             return await self._value(ctx, keywords, calling)
+        raise RuntimeError("a resolver suppressed the exception that had ended the call")
 
     async def _value(self, ctx: RequestContext[Any], keywords: dict[str, Any], calling: _Calling) -> Any:
         keywords.update(calling.inject(self.plan.injected))
@@ -432,12 +433,10 @@ class _Calling:
         if isinstance(value, Generator):
             generator = cast("Generator[Any, None, None]", value)
             return await self._entered_in_place(contextlib.contextmanager(lambda: generator)())
-        if isinstance(value, contextlib.AsyncContextDecorator) and isinstance(
-            value, contextlib.AbstractAsyncContextManager
-        ):
-            return await self.resources.enter_async_context(value)
-        if isinstance(value, contextlib.ContextDecorator) and isinstance(value, contextlib.AbstractContextManager):
-            return await self._entered_in_place(value)
+        if isinstance(value, _ASYNC_MANAGER):
+            return await self.resources.enter_async_context(cast("contextlib.AbstractAsyncContextManager[Any]", value))
+        if isinstance(value, _MANAGER):
+            return await self._entered_in_place(cast("contextlib.AbstractContextManager[Any]", value))
         return value
 
     async def _entered_in_place(self, manager: contextlib.AbstractContextManager[Any]) -> Any:
@@ -452,6 +451,19 @@ class _Calling:
 
         self.resources.push_async_exit(leave)
         return value
+
+
+def _nothing() -> Generator[None, None, None]:
+    yield
+
+
+async def _nothing_async() -> AsyncGenerator[None]:
+    yield
+
+
+# The classes of the managers that `contextlib` makes of generator functions have no public names.
+_MANAGER: Final[type] = type(contextlib.contextmanager(_nothing)())
+_ASYNC_MANAGER: Final[type] = type(contextlib.asynccontextmanager(_nothing_async)())
 
 
 def _opened(generator: AsyncGenerator[Any]) -> contextlib.AbstractAsyncContextManager[Any]:
