@@ -61,6 +61,15 @@ def _check_number(name: str, value: object) -> None:
         raise ValueError(f"{name} must be a finite number; got {value!r}")
 
 
+def _check_level(level: object) -> None:
+    """
+    Raises:
+        ValueError: There is no such level.
+    """
+    if not isinstance(level, str) or level not in t.LOGGING_LEVELS:
+        raise ValueError(f"level must be one of {', '.join(t.LOGGING_LEVELS)}; got {level!r}")
+
+
 class Peer(Protocol):
     """The other side of one request, as the transport sees it."""
 
@@ -290,7 +299,11 @@ class RequestContext(Generic[L]):
 
         A 2026-07-28 client wants those that its request asks for, an older one those at
         or above the level it set. A server that does not declare `logging` sends none.
+
+        Raises:
+            ValueError: There is no such level.
         """
+        _check_level(level)
         _deprecated("logging")
         if self._is_over or not self._wants_log(level):
             return
