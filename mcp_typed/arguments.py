@@ -201,7 +201,7 @@ _KNOWN: Final = 50
 """Known arguments that an unknown one is compared with, and that are listed."""
 
 
-_SMALL: Final = 262_144
+_SMALL: Final = 98_304
 """Bytes of arguments up to which all their faults are found."""
 
 _MANY: Final = 1000
