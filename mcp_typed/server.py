@@ -261,6 +261,7 @@ class MCPServer:
 
         Clients that asked are told that the list has changed. May be called from any thread.
         """
+        known_options("a tool", options, _TOOL_OPTIONS)
         policy = self._policy.but(
             run=run, timeout=timeout, max_concurrency=max_concurrency, unknown_arguments=unknown_arguments
         )
