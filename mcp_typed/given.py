@@ -32,20 +32,15 @@ def checker(parameter: str, wanted: Any) -> Callable[[str, Any], Any]:
         if adapter is None:
             return value
         try:
-            adapter.validate_python(value, strict=True)
-        except ValidationError:
-            pass
-        except Exception:  # isinstance() of a type that has no use for it, a Protocol for one
-            return value
-        else:
-            return value
-        try:
-            return adapter.validate_python(value)
+            taken = adapter.validate_python(value)
         except ValidationError as exc:
             raise TypeError(
                 f"resolver {resolver!r} gave a {type(value).__name__}, which parameter {parameter!r} does not take: "
                 f"{report_result(exc)}"
             ) from None
+        except Exception:  # isinstance() of a type that has no use for it, a Protocol for one
+            return value
+        return value if taken is value or _is_equal(taken, value) else taken
 
     return check
 
@@ -58,3 +53,11 @@ def _adapter(wanted: Any) -> TypeAdapter[Any] | None:
         except Exception:
             continue
     return None
+
+
+def _is_equal(taken: Any, value: Any) -> bool:
+    """Whether a container was copied and nothing else: its owner may go on with the original."""
+    try:
+        return bool(type(taken) is type(value) and taken == value)
+    except Exception:
+        return False

@@ -59,7 +59,8 @@ async def test_a_call_never_waits_behind_another_while_a_thread_is_free() -> Non
 
 
 async def test_so_many_calls_run_and_the_others_come_in_turn() -> None:
-    pool, blocked, begun = WorkerThreads(2), threading.Event(), []
+    pool, blocked = WorkerThreads(2), threading.Event()
+    begun: list[int] = []
     order: list[int] = []
 
     def work(number: int) -> None:

@@ -249,6 +249,10 @@ class Broken(ToolError):
         self.bike = bike
 
 
+def pickled(error: Exception) -> Exception:
+    return cast("Exception", pickle.loads(pickle.dumps(error)))
+
+
 class BadTool(InvalidSignature):
     def __init__(self, tool: str, why: str) -> None:
         super().__init__(f"{tool}: {why}")
@@ -267,9 +271,7 @@ class BadTool(InvalidSignature):
     ],
     ids=lambda error: type(error).__name__,
 )
-@pytest.mark.parametrize(
-    "again", [lambda e: pickle.loads(pickle.dumps(e)), copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"]
-)
+@pytest.mark.parametrize("again", [pickled, copy.copy, copy.deepcopy], ids=["pickle", "copy", "deepcopy"])
 def test_errors_come_back_as_what_they_were(error: Exception, again: Callable[[Exception], Exception]) -> None:
     back = again(error)
     assert (type(back), str(back), back.args, vars(back)) == (type(error), str(error), error.args, vars(error))
@@ -313,7 +315,10 @@ async def test_own_words_that_are_none_are_the_author_s_fault(
     async def wait(tool: str, error: ValidationError) -> Any:
         return said
 
-    hook: Any = wait if later else lambda tool, error: said
+    def at_once(tool: str, error: ValidationError) -> Any:
+        return said
+
+    hook: Any = wait if later else at_once
     with caplog.at_level(logging.ERROR, "mcp_typed"):
         assert "error id" in await failure(worded(hook), "double", {"number": "x"})
         flush_logs()

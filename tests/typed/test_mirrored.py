@@ -127,7 +127,7 @@ def place(where: Place) -> str:
     return called(where["region"])
 
 
-TOOLS = [
+TOOLS: list[Any] = [
     text,
     optional,
     made,
