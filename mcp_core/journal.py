@@ -25,9 +25,6 @@ DEPTH: Final = 1000
 WITH_TRACEBACK: Final = 20
 """Records that may wait with the exception itself, beside its text."""
 
-MAX_TRACEBACK: Final = 32_768
-"""Characters of an exception's text: what the peer sent may be in it."""
-
 _records: deque[logging.LogRecord] = deque()
 _news = threading.Condition()
 _dropped = 0
@@ -71,10 +68,12 @@ class Journal:
         logger = self._logger
         if not logger.isEnabledFor(level):
             return
-        record = logger.makeRecord(logger.name, level, "(mcp_core)", 0, message, args, None, extra=extra)
+        record = logger.makeRecord(
+            logger.name, level, "(mcp_core)", 0, message, tuple(map(_printable, args)), None, extra=extra
+        )
         if exc is not None:
-            record.exc_text = _cut("".join(traceback.format_exception(exc)).rstrip("\n"))
-            # The traceback holds every frame of the request alive: for those who collect
+            record.exc_text = _traceback(exc)
+            # The object holds every frame of the request alive: for those who collect
             # exceptions, while few records wait.
             if len(_records) < WITH_TRACEBACK:
                 record.exc_info = (type(exc), exc, exc.__traceback__)
@@ -87,10 +86,44 @@ class Journal:
             _news.notify_all()
 
 
-def _cut(text: str) -> str:
-    """Return a text without its middle where it is too long: how it began and how it ended counts."""
-    half = MAX_TRACEBACK // 2
-    return text if len(text) <= MAX_TRACEBACK else f"{text[:half]}\n...\n{text[-half:]}"
+MAX_ARGUMENT: Final = 1000
+"""Characters of a text in a record; what is longer is cut."""
+
+MAX_TRACEBACK: Final = 20_000
+"""Characters of a traceback, likewise, from its end."""
+
+# Line breaks begin a new record for whoever reads the log, and escapes steer a terminal.
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+    0x0A: "\\n",
+    0x0D: "\\r",
+    0x09: "\\t",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+_CONTROLS_IN_LINES: Final = {code: shown for code, shown in _CONTROLS.items() if code not in (0x09, 0x0A)}
+
+
+def _printable(argument: Any) -> Any:
+    """Return what a record may hold: numbers as they are, anything else as text on one line, cut."""
+    if isinstance(argument, int | float):
+        return argument
+    text = str(argument)
+    cut = f"{text[:MAX_ARGUMENT]}... ({len(text)} characters)" if len(text) > MAX_ARGUMENT else text
+    return cut.translate(_CONTROLS)
+
+
+def _traceback(exc: BaseException) -> str:
+    """Return a traceback as text, now: the object would hold every frame of the request alive.
+
+    Every line but the first is indented, so that no message of an exception looks like a record.
+    """
+    try:
+        text = "".join(traceback.format_exception(exc)).rstrip("\n")
+    except Exception:  # the exception's own `__str__`, or a group of very many
+        text = f"{type(exc).__name__}, which cannot be shown"
+    if len(text) > MAX_TRACEBACK:
+        text = f"... {text[-MAX_TRACEBACK:]}"
+    return text.translate(_CONTROLS_IN_LINES).replace("\n", "\n  ")
 
 
 def _start() -> None:

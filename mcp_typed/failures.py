@@ -24,7 +24,7 @@ from mcp_core.errors import LocalProtocolError
 from mcp_core.journal import Journal
 from mcp_core.threads import PoolBusy
 from mcp_typed.errors import ToolError
-from mcp_typed.plain import NonFinite, to_builtins, to_text, unwrapped
+from mcp_typed.plain import NonFinite, Unsendable, to_builtins, to_text, unwrapped
 from mcp_typed.report import places, report_result
 
 __all__ = ["ERROR_META", "MAX_REPORT", "Failures", "failures_kept"]
@@ -121,6 +121,12 @@ class Failures:
         """Return what the model reads of a returned number that JSON does not have (P-12)."""
         self._reported(ctx, exc)
         _journal.warning("tool %s returned a number that JSON does not have: %s", self._tool, str(exc))
+        return self.failed(str(exc))
+
+    def unsendable(self, ctx: RequestContext[Any], exc: Unsendable) -> t.CallToolResult:
+        """Return what the model reads of a returned value that no message can carry."""
+        self._reported(ctx, exc)
+        _journal.warning("tool %s returned what cannot be sent: %s", self._tool, str(exc))
         return self.failed(str(exc))
 
     def refused(self, exc: ValidationError, report: str) -> t.CallToolResult:

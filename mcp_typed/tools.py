@@ -38,7 +38,7 @@ from mcp_typed.options import (
     refuse,
     switch,
 )
-from mcp_typed.plain import NonFinite, to_json
+from mcp_typed.plain import NonFinite, Unsendable, to_json
 from mcp_typed.report import report_arguments
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
@@ -251,6 +251,8 @@ class FunctionTool:
             return self._failures.misfit(ctx, exc)
         except NonFinite as exc:
             return self._failures.non_finite(ctx, exc)
+        except Unsendable as exc:
+            return self._failures.unsendable(ctx, exc)
         except Exception as exc:  # it cannot be written: the author's business, not the model's
             return self._failures.crashed(ctx, exc)
 
@@ -416,7 +418,7 @@ class _Calling:
             "core context": self._ctx,
             "cancellation": self.cancellation,
         }
-        return {name: given[what] for name, what in wanted.items()}
+        return {name: what(self._ctx) if isinstance(what, type) else given[what] for name, what in wanted.items()}
 
     async def invoke(self, plan: Plan, keywords: dict[str, Any]) -> Any:
         """Call a function by its plan, wherever such functions run."""

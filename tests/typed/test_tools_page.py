@@ -590,7 +590,7 @@ async def test_answers_leave_as_they_are_ready_and_a_blocking_function_blocks_no
 
     @mcp.tool()
     def slow() -> str:
-        return "slow" if go.wait(10) else "never told"
+        return "slow" if go.wait(60) else "never told"
 
     @mcp.tool()
     def quick() -> str:
@@ -617,7 +617,7 @@ async def test_answers_leave_as_they_are_ready_and_a_blocking_function_blocks_no
 @pytest.mark.observed("S-035")
 async def test_forty_plain_functions_run_at_a_time() -> None:
     mcp = MCPServer("Bookshop")
-    together = threading.Barrier(40, timeout=10)
+    together = threading.Barrier(40, timeout=60)
 
     @mcp.tool()
     def meet() -> None:
