@@ -19,7 +19,6 @@ from msgspec import Raw
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
 from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
-from mcp_core.forms import form_for
 from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification, raw_params
 from mcp_core.methods import METHODS
@@ -431,6 +430,8 @@ class RequestContext(Generic[L]):
         if self._peer.reaches_client:  # or the peer has a better reason to refuse
             require_capability(method, params, self.client_capabilities)
         if isinstance(params, t.ElicitRequestFormParams):
+            from mcp_core.forms import form_for  # few servers ask
+
             asked = form_for(params.requested_schema, self.protocol_version)
             params = msgspec.structs.replace(params, requested_schema=asked)
         shown = None if params is None else projection.project(params, self.protocol_version)
