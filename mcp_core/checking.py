@@ -135,9 +135,21 @@ def _struct(kind: type[Struct]) -> Check:
             return None if wrong is None else f".{wrong}"
         if isinstance(value, Raw) or hasattr(value, "__mcp_wire__"):
             return None
-        return _wrong(kind.__name__, value)
+        return _json_form(value, kind) if codec.is_object(value) else _wrong(kind.__name__, value)
 
     return check
+
+
+def _json_form(value: dict[str, Any], kind: type[Struct]) -> str | None:
+    """Check a dict that stands for a value of a type: it goes out as it is, so it must be as on the wire."""
+    for name, wire in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
+        if name != wire and name in value:
+            return f" has {name!r}; in a dict it is {wire!r}, as on the wire"
+    try:
+        codec.convert(codec.to_json(value), AnyResourceContents if kind is ResourceContents else kind)
+    except (TypeError, ValueError) as exc:
+        return f"{_MUST}{kind.__name__}, or a dict like one; {exc}"
+    return None
 
 
 def _one_of(arms: tuple[Any, ...]) -> Check | None:

@@ -63,8 +63,8 @@ Measured: below it the extra call costs more than the faster escaping saves.
 """
 
 
-MAX_NAME: Final = 1024
-"""Characters that an id, or the name of a method, may have: both are logged, kept and sent back."""
+MAX_NAME: Final = 8192
+"""Characters that an id, a progress token, or the name of a method may have: they are kept and sent back."""
 
 LF: Final = 10
 CR: Final = 13
