@@ -14,12 +14,16 @@ import sys
 import threading
 import traceback
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Final
 
 __all__ = ["DEPTH", "Journal", "flush"]
 
 DEPTH: Final = 1000
 """Records that may wait."""
+
+WITH_TRACEBACK: Final = 20
+"""Records that may wait with the exception itself, beside its text."""
 
 _records: deque[logging.LogRecord] = deque()
 _news = threading.Condition()
@@ -42,18 +46,37 @@ class Journal:
         """Record what the author of a server should look at."""
         self._put(logging.WARNING, message, args, None)
 
-    def error(self, message: str, *args: Any, exc: BaseException | None = None) -> None:
-        """Record a failure, with the traceback of `exc`."""
-        self._put(logging.ERROR, message, args, exc)
+    def error(
+        self,
+        message: str,
+        *args: Any,
+        exc: BaseException | None = None,
+        extra: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record a failure, with the traceback of `exc`; `extra` are further attributes of the record."""
+        self._put(logging.ERROR, message, args, exc, extra)
 
-    def _put(self, level: int, message: str, args: tuple[Any, ...], exc: BaseException | None) -> None:
+    def _put(
+        self,
+        level: int,
+        message: str,
+        args: tuple[Any, ...],
+        exc: BaseException | None,
+        extra: Mapping[str, object] | None = None,
+    ) -> None:
         global _dropped
         logger = self._logger
         if not logger.isEnabledFor(level):
             return
-        record = logger.makeRecord(logger.name, level, "(mcp_core)", 0, message, tuple(map(_printable, args)), None)
+        record = logger.makeRecord(
+            logger.name, level, "(mcp_core)", 0, message, tuple(map(_printable, args)), None, extra=extra
+        )
         if exc is not None:
             record.exc_text = _traceback(exc)
+            # The object holds every frame of the request alive: for those who collect
+            # exceptions, while few records wait.
+            if len(_records) < WITH_TRACEBACK:
+                record.exc_info = (type(exc), exc, exc.__traceback__)
         with _news:
             if len(_records) >= DEPTH:
                 _dropped += 1

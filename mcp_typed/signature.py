@@ -94,6 +94,11 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
         if what is not None:
             injected[parameter.name] = what
             continue
+        if isinstance(parameter.default, Resolve):
+            raise InvalidSignature(
+                f"{kind} {name!r}: parameter {parameter.name!r}: Resolve(...) is no default; "
+                "write it into the annotation: Annotated[T, Resolve(...)]"
+            )
         if marker is not None:
             resolved[parameter.name] = marker, _wanted(annotation)
             continue

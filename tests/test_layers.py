@@ -17,7 +17,7 @@ ROOT = Path(__file__).parent.parent
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
     ("codec",),
-    ("parameter_headers",),
+    ("parameter_headers", "forms"),
     ("messages", "types"),
     ("methods", "envelope", "checking"),
     ("projection",),
@@ -35,11 +35,11 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("asking", "cancellation", "media", "report"),
+    ("asking", "cancellation", "media", "report", "mirrored", "missing"),
     ("errors",),
-    ("plain",),
-    ("foreign",),
-    ("schema",),
+    ("plain", "options"),
+    ("foreign", "failures"),
+    ("schema", "given"),
     ("elicitation",),
     ("context",),
     ("signature", "docstrings"),
