@@ -35,10 +35,10 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("asking", "cancellation", "media", "report"),
+    ("annotations", "asking", "cancellation", "media", "report"),
     ("errors",),
     ("plain",),
-    ("foreign",),
+    ("foreign", "watching"),
     ("schema",),
     ("elicitation",),
     ("context",),
