@@ -12,10 +12,12 @@ import json
 import typing
 from collections.abc import Sequence
 from types import NoneType
-from typing import Any, Final, Generic, Literal, TypeVar, Union, cast
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, cast
 
 import msgspec
 from msgspec import Raw
+from pydantic import Field
+from pydantic.fields import FieldInfo
 
 from mcp_core import codec
 from mcp_core.types import (
@@ -109,7 +111,7 @@ class Returns:
         try:
             if promised in (Any, object) or any(leaf in (Image, Audio) for leaf in leaves(promised)):
                 raise TypeError("it says nothing of its JSON")
-            self._describe(promised, plan.title, inline_refs)
+            self._describe(_with_description(promised), plan.title, inline_refs)
         except Exception as exc:
             self.fell_back = True
             if structured_output:
@@ -284,6 +286,14 @@ _BARE: Final = frozenset(
     {Any, object, list, dict, tuple, set, frozenset, collections.abc.Mapping, collections.abc.Sequence}
 )
 _MEDIA: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource, Image, Audio)
+
+
+def _with_description(annotation: Any) -> Any:
+    """The annotation, a text in its `Annotated` made the description that it is for parameters."""
+    said = meaning(annotation).said
+    text = next((item for item in said if isinstance(item, str)), None)
+    described = text is None or any(isinstance(item, FieldInfo) and item.description for item in said)
+    return annotation if described else Annotated[annotation, Field(description=text)]
 
 
 def _says_nothing(annotation: Any) -> bool:

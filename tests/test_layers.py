@@ -35,10 +35,10 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("asking", "cancellation", "media", "report", "mirrored", "missing"),
+    ("annotations", "asking", "cancellation", "media", "report", "mirrored", "missing"),
     ("errors",),
     ("plain", "options"),
-    ("foreign", "failures"),
+    ("foreign", "failures", "watching"),
     ("schema", "given"),
     ("elicitation",),
     ("context",),
