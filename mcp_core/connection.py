@@ -26,7 +26,7 @@ from mcp_core.errors import (
     MCPError,
     RequestTimeout,
 )
-from mcp_core.journal import Journal
+from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import (
     ErrorResponse,
     Malformed,
@@ -143,8 +143,10 @@ class Connection:
         self._answer_malformed = answer_malformed
         self._session: Session[Job, Waiter] = Session()
         self._notices: deque[Coroutine[Any, Any, None]] = deque()
+        self._complaints = Complaints(_journal)
         self._endings = Endings()
         self._has_ended = False
+        self._end_told = "the connection has ended"
         self._hurried = False
         self._idle: Waiter | None = None
         self.server = server
@@ -179,6 +181,12 @@ class Connection:
     def fail(self, request_id: RequestId, error: Exception) -> None:
         """Fail a request of ours that nothing will answer; not as if the peer had refused it (R-ERR-09)."""
         waiter = self._session.resolve(request_id)
+        if waiter is not None:
+            waiter.fail(error)
+
+    def expire(self, request_id: RequestId, error: Exception) -> None:
+        """Fail a request of ours that the peer may be at work on still: it is told to stop."""
+        waiter = self._session.outgoing.get(request_id)
         if waiter is not None:
             waiter.fail(error)
 
@@ -259,13 +267,24 @@ class Connection:
         waiter = self._session.resolve(response.id)
         if waiter is not None:
             waiter.set(response.result)
+        else:
+            self._unmatched(response.id)
 
     def _failed(self, response: ErrorResponse) -> None:
-        waiter = self._session.resolve(response.id)
+        # What the peer could not read has no id; of one request that waits, it is that one (C097).
+        request_id = self._session.only_open() if response.id is None else response.id
+        waiter = self._session.resolve(request_id)
         if waiter is not None:
             waiter.fail(response.error)
         elif response.id is None:
-            _journal.warning("the peer could not read a message: %s", response.error)
+            self._complaints.warning("the peer could not read a message: %s", response.error)
+        else:
+            self._unmatched(response.id)
+
+    def _unmatched(self, request_id: RequestId) -> None:
+        """Say so if an answer is to no request of ours: the one that it is meant for waits on (C093)."""
+        if not self._session.was_asked(request_id):  # a late answer is no fault
+            self._complaints.warning("an answer to no request of ours came, under the id %s", request_id)
 
     def _malformed(self, message: bytes, frame: Malformed) -> None:
         handshake = self._session.handshake
@@ -278,8 +297,10 @@ class Connection:
         """Tell the sender of what is no message, or the caller that it was to answer."""
         if frame.answerable and self._answer_malformed:
             out(encode_error(frame.id, frame.error))
-        elif frame.id is not None and (waiter := self._session.resolve(frame.id)) is not None:
-            # Our request was answered, though not legally: its caller must not wait on.
+            return
+        # Our request was answered, though not legally: its caller must not wait on.
+        request_id = self._session.only_open() if frame.id is None and frame.is_response else frame.id
+        if (waiter := self._session.resolve(request_id)) is not None:
             waiter.fail(frame.error)
 
     def _batch(self, message: bytes) -> None:
@@ -340,7 +361,7 @@ class Connection:
             ConnectionClosed: The peer is gone.
         """
         if self._has_ended:
-            raise ConnectionClosed(f"{method} was not sent: the connection has ended")
+            raise ConnectionClosed(f"{method} was not sent: {self._end_told}")
         waiter = self._backend.waiter()
         request_id = self._session.register(waiter)
         timer = None
@@ -382,13 +403,19 @@ class Connection:
 
     # --- the end ------------------------------------------------------------------------------
 
-    def ended(self) -> None:
-        """The peer sends no more: what waits for its answers fails, subscriptions end."""
+    def ended(self, why: str = "") -> None:
+        """The peer sends no more: what waits for its answers fails, subscriptions end.
+
+        `why` is put behind the text of the failures.
+        """
         self._has_ended = True
+        if why:
+            self._end_told = f"the connection has ended: {why}"
         for request_id in list(self._session.outgoing):
             waiter = self._session.resolve(request_id)
             if waiter is not None:
-                waiter.fail(ConnectionClosed("the connection ended before the answer came"))
+                told = f": {why}" if why else ""
+                waiter.fail(ConnectionClosed(f"the connection ended before the answer came{told}"))
         self._endings.come()
 
     def hurry(self) -> None:

@@ -16,10 +16,16 @@ import traceback
 from collections import deque
 from typing import Any, Final
 
-__all__ = ["DEPTH", "Journal", "flush"]
+__all__ = ["DEPTH", "MAX_COMPLAINTS", "Complaints", "Journal", "flush", "shown"]
 
 DEPTH: Final = 1000
 """Records that may wait."""
+
+MAX_COMPLAINTS: Final = 100
+"""Warnings about one peer; what it does wrong after that is not logged."""
+
+_SHOWN: Final = 200
+"""Characters of a peer's text that a record shows."""
 
 _records: deque[logging.LogRecord] = deque()
 _news = threading.Condition()
@@ -62,6 +68,35 @@ class Journal:
             _records.append(record)
             _start()
             _news.notify_all()
+
+
+class Complaints:
+    """Warnings about what one peer does: a bounded number, each on one line and of a bounded length.
+
+    Without that, a peer could fill the log, or write records of its own choice into it.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._left = MAX_COMPLAINTS
+
+    def warning(self, message: str, *args: object) -> None:
+        """Record a warning. `args` may come from the peer."""
+        if self._left <= 0:
+            return
+        self._left -= 1
+        self._journal.warning(message, *map(shown, args))
+        if not self._left:
+            self._journal.warning("further warnings about this peer are not logged")
+
+
+def shown(value: object, limit: int = _SHOWN) -> str:
+    """What a peer may have written, on one line, without control characters, and cut."""
+    text = value if isinstance(value, str) else str(value)
+    cut = text[:limit]
+    if not cut.isprintable():
+        cut = repr(cut)[1:-1]
+    return cut if len(text) <= limit else f"{cut}..."
 
 
 def _start() -> None:

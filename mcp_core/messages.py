@@ -75,11 +75,13 @@ class Malformed(Struct):
 
     `id` is that of the broken message where it could be read (P-26).
     `answerable` is false for a broken response: answering one could start a loop.
+    `is_response` is true for what says that it is JSON-RPC, and is a broken response.
     """
 
     error: MCPError
     id: RequestId | None = None
     answerable: bool = True
+    is_response: bool = False
 
 
 Frame: TypeAlias = Request | Notification | Response | ErrorResponse | Malformed
@@ -123,6 +125,9 @@ class _ErrorObject(Struct):
     message: str
     data: Any = None
 
+
+_LONGEST_ID: Final = 32
+"""Bytes of a number that is read as an id of ours, however it is written."""
 
 _BRACE = ord("{")
 _envelope: codec.Decoder[_Envelope] = codec.decoder(_Envelope)
@@ -173,15 +178,16 @@ def _answer(envelope: _Envelope) -> Frame:
     if (result is UNSET) == (error is UNSET):
         # An object with an id and nothing else was meant as a request: say so.
         fault = InvalidRequest("a message needs a method, a result or an error")
-        return Malformed(fault, readable, answerable=result is UNSET)
+        return Malformed(fault, readable, answerable=result is UNSET, is_response=result is not UNSET)
     if error is not UNSET:
         return _refused(readable, error)
     if readable is None:
-        return Malformed(InvalidRequest("a response needs the id of its request"), answerable=False)
+        fault = InvalidRequest("a response needs the id of its request")
+        return Malformed(fault, answerable=False, is_response=True)
     return Response(readable, cast("Raw", result))
 
 
-def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
+def _diagnose(data: bytes, fault: Exception) -> Malformed | Response | ErrorResponse:
     """What is wrong with a text that is no envelope, and whose it was."""
     if isinstance(fault, codec.Undecodable):
         return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
@@ -197,21 +203,36 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
         return _refused(None, members["error"])  # JSON-RPC's form of an error without id (D-02)
     raw_id = members.get("id")
     request_id = None if raw_id is None else codec.read_id(raw_id)
-    if bytes(members.get("jsonrpc", b"")) != b'"2.0"':
+    is_answer = "method" not in members and ("result" in members or "error" in members)
+    is_json_rpc = bytes(members.get("jsonrpc", b"")) == b'"2.0"'
+    if is_answer and is_json_rpc and request_id is None and raw_id is not None and (mended := _whole(raw_id)):
+        return decode_frame(codec.encode({**members, "id": mended}))  # type: ignore[return-value] # it has no method
+    if not is_json_rpc:
         reason = 'jsonrpc must be "2.0"'
     elif raw_id is not None and request_id is None:
         reason = "id must be a string or an integer"
     else:
         reason = "method must be a string"
-    is_answer = "method" not in members and ("result" in members or "error" in members)
-    return Malformed(InvalidRequest(reason), request_id, answerable=not is_answer)
+    return Malformed(
+        InvalidRequest(reason), request_id, answerable=not is_answer, is_response=is_answer and is_json_rpc
+    )
+
+
+def _whole(raw_id: Raw) -> int | None:
+    """The integer that an id of a response means, though it is written as another number: `1.0` for 1 (C093)."""
+    text = bytes(raw_id)
+    if len(text) > _LONGEST_ID or text[:1] not in b"-0123456789":
+        return None
+    number = float(text)
+    return int(number) if number.is_integer() else None
 
 
 def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorResponse:
     try:
         known = _error_object(error)
     except (codec.Undecodable, codec.Misfit) as exc:
-        return Malformed(InvalidRequest(f"malformed error object: {exc}"), request_id, answerable=False)
+        fault = InvalidRequest(f"malformed error object: {exc}")
+        return Malformed(fault, request_id, answerable=False, is_response=True)
     return ErrorResponse(request_id, MCPError.of(known.code, known.message, known.data))
 
 
