@@ -52,7 +52,7 @@ class ResponseCache:
         max_bytes: int = CACHE_BYTES,
     ) -> None:
         self._size = size
-        self._max_bytes = max_bytes
+        self.max_bytes = max_bytes
         self._bytes = 0
         self._clock = clock
         self._kept: OrderedDict[tuple[str, bytes], tuple[float, Raw]] = OrderedDict()
@@ -93,12 +93,12 @@ class ResponseCache:
             return
         size = len(key[1]) + len(memoryview(answer))
         self._drop(key)  # what was kept does not hold any more, even if the new one is too large
-        if size > self._max_bytes // 8:
+        if size > self.max_bytes // 8:
             return
         # The message it came in may be large, and is let go of.
         self._kept[key] = (self._clock() + min(ttl_ms, _LONGEST) / 1000, Raw(bytes(answer)))
         self._bytes += size
-        while len(self._kept) > self._size or self._bytes > self._max_bytes:
+        while len(self._kept) > self._size or self._bytes > self.max_bytes:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, key: tuple[str, bytes]) -> None:

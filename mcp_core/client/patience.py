@@ -25,18 +25,22 @@ LONGEST: Final = 12.0
 
 
 class _Limit:
-    __slots__ = ("last", "latest")
+    __slots__ = ("last", "latest", "method")
 
-    def __init__(self, now: float, seconds: float) -> None:
+    def __init__(self, method: str, now: float, seconds: float) -> None:
+        self.method = method
         self.last = now
         """When there was the last sign of life."""
         self.latest = now + LONGEST * seconds
 
 
 class Patience:
-    """The limits of the requests of one client; `give_up` is called with the id of one that is too late."""
+    """The limits of the requests of one client.
 
-    def __init__(self, backend: Backend, seconds: float, give_up: Callable[[RequestId], None]) -> None:
+    `give_up` is called with the id and the method of one that is too late.
+    """
+
+    def __init__(self, backend: Backend, seconds: float, give_up: Callable[[RequestId, str], None]) -> None:
         self._backend = backend
         self._seconds = seconds
         self._give_up = give_up
@@ -45,9 +49,9 @@ class Patience:
         self.answering = 0
         """How many requests of the server's are being answered: while some are, it is not the server that is late."""
 
-    def begin(self, request_id: RequestId) -> None:
+    def begin(self, request_id: RequestId, method: str) -> None:
         """Note that a request is about to be made."""
-        self._limits[request_id] = _Limit(time.monotonic(), self._seconds)
+        self._limits[request_id] = _Limit(method, time.monotonic(), self._seconds)
         if self._timer is None:
             self._set(self._seconds)
 
@@ -79,7 +83,7 @@ class Patience:
                 limit.last, limit.latest = now, max(limit.latest, now + self._seconds)
             elif min(limit.last + self._seconds, limit.latest) <= now:
                 del self._limits[request_id]
-                self._give_up(request_id)
+                self._give_up(request_id, limit.method)
         if self._limits:
             ends = min(min(limit.last + self._seconds, limit.latest) for limit in self._limits.values())
             self._set(max(ends - now, 0.0))
