@@ -109,7 +109,7 @@ class Client:
 
     Raises:
         TypeError: An option is of the wrong type, or `target` is nothing to connect to.
-        ValueError: An option is out of range, or `target` is a text that is no URL.
+        ValueError: An option is out of range.
     """
 
     def __init__(  # noqa: PLR0913 - all but the target are keywords

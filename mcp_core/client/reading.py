@@ -98,6 +98,8 @@ def _readable(entries: list[Any], kind: Any, method: str) -> list[Any]:
             kept.append(entry)
         elif codec.is_object(entry) and _fits(plain := _without_hints(entry), kind):
             kept.append(plain)
+    if not kept:
+        return entries  # a list of which nothing can be read is none
     if len(kept) < len(entries):
         # One record for them all: how many there are is the server's choice.
         _journal.warning("%d entries of the answer to %s are left out: they are none", len(entries) - len(kept), method)

@@ -51,7 +51,6 @@ def opener(target: Any, raised: Raised | None) -> Callable[[Backend], Any]:
 
     Raises:
         TypeError: There is no way to connect to it.
-        ValueError: It is a text that is no URL.
     """
     if isinstance(target, StdioServerParameters):
         return lambda backend: _over(
@@ -63,8 +62,6 @@ def opener(target: Any, raised: Raised | None) -> Callable[[Backend], Any]:
     if isinstance(target, str) or type(target).__name__ == "StreamableHTTPParameters":
         from mcp_core.transports.http_client import StreamableHTTPParameters, open_http
 
-        if isinstance(target, str) and not target.lower().startswith(("http://", "https://")):
-            raise ValueError(f"{_TAKES}; got the text {target!r}")
         parameters = StreamableHTTPParameters(url=target) if isinstance(target, str) else target
         return lambda backend: _over(open_http(backend, parameters), lambda channel, receiver: channel.start(receiver))
     raise TypeError(f"{_TAKES}; got {target!r}")

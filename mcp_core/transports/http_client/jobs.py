@@ -36,6 +36,9 @@ class Jobs:
         if not self._jobs:
             self._empty.set()
 
+    def __len__(self) -> int:
+        return len(self._jobs)
+
     def cancel(self, key: object) -> None:
         """Cancel what was spawned under this key, if it is under way."""
         job = self._jobs.get(key)
