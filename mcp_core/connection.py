@@ -184,6 +184,16 @@ class Connection:
         if waiter is not None:
             waiter.fail(error)
 
+    @property
+    def in_progress(self) -> int:
+        """How many requests of the peer's are not answered yet, one that has just come included."""
+        return len(self._session.incoming)
+
+    @property
+    def congested(self) -> bool:
+        """Whether the peer does not read what it was sent."""
+        return self._channel.congested
+
     def expire(self, request_id: RequestId, error: Exception) -> None:
         """Fail a request of ours that the peer may be at work on still: it is told to stop."""
         waiter = self._session.outgoing.get(request_id)
@@ -198,7 +208,8 @@ class Connection:
                 raise InternalError(f"more than {MAX_IN_FLIGHT} requests are in progress; wait for answers")
             entry = session.admit(request.id)
         except MCPError as exc:
-            out(encode_error(request.id, exc))
+            if not self._channel.congested:  # a peer that asks, and does not read what it is told, is not told this
+                out(encode_error(request.id, exc))
             return
         answer = self._responder.begin(request, self)
         if answer is None or isinstance(answer, bytes):

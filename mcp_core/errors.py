@@ -27,7 +27,6 @@ Spec: basic, "Error Codes"; JSON-RPC 2.0 section 5.1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, ClassVar
 
 __all__ = [
@@ -256,9 +255,18 @@ class HTTPRefusal(MCPCoreError):
         return (_refused_again, (kind, self.args, members, self.status, dict(self.headers)))
 
 
-@lru_cache(maxsize=64)
+_refusals: dict[type[MCPCoreError], type[HTTPRefusal]] = {}
+"""One for each class of errors that a response may hold: they are this module's, and few."""
+
+
 def _refusal_of(kind: type[MCPCoreError]) -> type[HTTPRefusal]:
     """The class of refusals that are errors of this class, too."""
+    if kind not in _refusals:
+        _refusals[kind] = _new_refusal_of(kind)
+    return _refusals[kind]
+
+
+def _new_refusal_of(kind: type[MCPCoreError]) -> type[HTTPRefusal]:
     return type(kind.__name__, (HTTPRefusal, kind), {"__doc__": kind.__doc__, "__module__": f"{__name__} over HTTP"})
 
 

@@ -30,6 +30,7 @@ from mcp_core.client.targets import Raised, opener
 from mcp_core.connection import Connection
 from mcp_core.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcp_core.errors import (
+    ConnectionClosed,
     HTTPRefusal,
     InputRoundsExceeded,
     InternalError,
@@ -63,6 +64,9 @@ CALLBACKS_END: Final = 5.0
 
 MAX_ANSWERING: Final = 100
 """Requests of the server's that may be with the callbacks at a time; more are refused."""
+
+MAX_INPUTS: Final = 100
+"""Inputs that a server may ask for in one round of a call."""
 
 MAX_PAGES: Final = 100
 """Pages of a list that are read where the whole of it is wanted."""
@@ -339,6 +343,8 @@ class Client:
             ConnectionClosed: It is gone.
         """
         self.protocol_version  # noqa: B018 - raises when the client is not open
+        check_seconds("timeout", timeout)
+        check_callback("progress_callback", progress_callback, _PROGRESS)
         return await self._request(
             method, params, result_type or dict, timeout=timeout, progress=progress_callback, meta=meta
         )
@@ -534,10 +540,17 @@ class Client:
             raise LocalProtocolError(f"{method} does not exist in {self.protocol_version}")
 
     async def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification of any method."""
+        """Send a notification of any method.
+
+        Raises:
+            RequestTimeout: The server does not read what it is sent.
+        """
         self.protocol_version  # noqa: B018 - raises when the client is not open
         self._notify(method, params)
-        await self._require().flow()
+        with anyio.move_on_after(self._timeout) as scope:
+            await self._require().flow()
+        if scope.cancelled_caught:
+            raise RequestTimeout(f"{method} was not taken by the server within {self._timeout} seconds")
 
     def _notify(self, method: str, params: Any) -> None:
         self._require().notify(encode_notification(method, params))
@@ -587,10 +600,14 @@ class Client:
 
     async def _answers(self, requests: t.InputRequests) -> dict[str, Any]:
         """The answers, asked for one after the other: a user sees one question at a time."""
+        if len(requests) > MAX_INPUTS:
+            raise InvalidResult(
+                f"the server asks for {len(requests)} inputs at once; at most {MAX_INPUTS} are answered"
+            )
         answers: dict[str, Any] = {}
         for key, request in requests.items():
             params: dict[str, Any] = request.params or {}
-            ctx = ClientRequestContext(self, key, request.method, params.get("_meta"))
+            ctx = ClientRequestContext(self, key, request.method, _meta_of(params))
             answers[key] = await self._callbacks.answer(ctx, params)
         return answers
 
@@ -652,12 +669,15 @@ class Client:
 
     def begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
         """Answer a request of the server's (handshake era)."""
+        if peer.congested:
+            self._complaints.warning("a request %s goes unanswered: the server does not read answers", request.method)
+            return None
         if self._revision is None or is_modern(self._revision):
             self._complaints.warning("a 2026-07-28 server sent the request %s; it is not answered", request.method)
             return None
         if request.method == "ping":
             return encode_response(request.id, b"{}")
-        if self._answering >= MAX_ANSWERING:
+        if peer.in_progress > MAX_ANSWERING:
             busy = f"more than {MAX_ANSWERING} requests to the client are in progress; wait for answers"
             return encode_error(request.id, InternalError(busy))
         return self._answer(request)
@@ -699,7 +719,7 @@ class Client:
             self._outputs.forget()
         if method == "notifications/cancelled" and self._ended_subscription(params):
             return
-        subscription = self._subscriptions.get(own_id((_meta_of(params) or {}).get(SUBSCRIPTION_ID)))
+        subscription = self._subscriptions.get(own_id((_meta_of(params) or {}).get(SUBSCRIPTION_ID)) or 0)
         if subscription is not None:
             subscription.take(method, params)
             return
@@ -727,10 +747,14 @@ class Client:
 
     def _ended_subscription(self, params: dict[str, Any]) -> bool:
         """Whether the server has ended a subscription of ours (R-SUB-08)."""
-        subscription = self._subscriptions.get(own_id(params.get("requestId")))
+        subscription = self._subscriptions.get(own_id(params.get("requestId")) or 0)
         if subscription is None:
             return False
         subscription.end()
+        # Over HTTP its stream is still open, unless the server has closed it.
+        self._require().expire(
+            own_id(params.get("requestId")) or 0, ConnectionClosed("the server ended the subscription")
+        )
         return True
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from functools import lru_cache, partial
+from importlib import import_module
 from typing import Any, Final, Protocol
 
 import anyio.to_thread
@@ -164,11 +165,12 @@ async def _library() -> Callable[[Any], _Validator | None] | None:
 @lru_cache(maxsize=1)
 def _load() -> Callable[[Any], _Validator | None] | None:
     try:
-        import jsonschema.validators
-        import jsonschema_specifications
+        validators: Any = import_module("jsonschema.validators")
+        # The dialects of JSON Schema themselves, from files; whatever else is referred to is not found.
+        registry: Any = import_module("jsonschema_specifications").REGISTRY
     except ImportError:
         return None
-    return partial(_made, jsonschema.validators, jsonschema_specifications.REGISTRY)
+    return partial(_made, validators, registry)
 
 
 def _made(validators: Any, registry: Any, schema: Any) -> _Validator | None:

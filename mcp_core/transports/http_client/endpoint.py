@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import httpx2
 
 __all__ = [
+    "MAX_COOKIES",
     "MAX_REDIRECTS",
     "RESPONSE_ENDS",
     "Endpoint",
@@ -38,6 +39,9 @@ __all__ = [
 
 MAX_REDIRECTS: Final = 5
 """Redirects in a row that one request follows."""
+
+MAX_COOKIES: Final = 50
+"""Cookies of a server that go with each request, as load balancers want it; with one more, all are forgotten."""
 
 _DISCARDED: Final = 64 * 2**10
 """Bytes of a body that nobody wants which are read for the sake of the connection, to use it again."""
@@ -130,12 +134,18 @@ class Endpoint:
             async with self._http.stream(
                 method, url, content=message, headers={**self._headers, **headers}, timeout=self._timeout
             ) as response:
+                self._bound_cookies()
                 elsewhere = _elsewhere(response) if left else None
                 if elsewhere is None:
                     yield response
                     return
                 await discard(response)
             url = elsewhere
+
+    def _bound_cookies(self) -> None:
+        """Forget the cookies of a server that sets ever more of them."""
+        if self._is_own and len(self._http.cookies.jar) > MAX_COOKIES:
+            self._http.cookies.clear()
 
     async def delete(self, headers: dict[str, str]) -> None:
         """End the session that the headers name."""
