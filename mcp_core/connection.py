@@ -283,7 +283,9 @@ class Connection:
 
     def _failed(self, response: ErrorResponse) -> None:
         # What the peer could not read has no id; of one request that waits, it is that one (C097).
-        request_id = self._session.only_open() if response.id is None else response.id
+        request_id = response.id
+        if request_id is None and not response.is_stray:
+            request_id = self._session.only_open()
         waiter = self._session.resolve(request_id)
         if waiter is not None:
             waiter.fail(response.error)

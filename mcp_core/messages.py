@@ -64,10 +64,14 @@ class Response(Struct):
 
 
 class ErrorResponse(Struct):
-    """The peer's refusal of our request; no id when it could not read ours."""
+    """The peer's refusal of our request; no id when it could not read ours.
+
+    `is_stray` is true for what does not say that it is JSON-RPC: it may be a record of a log.
+    """
 
     id: RequestId | None
     error: MCPError
+    is_stray: bool = False
 
 
 class Malformed(Struct):
@@ -200,7 +204,8 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | Response | ErrorResp
     except codec.Misfit:
         return Malformed(InvalidRequest("a message must be a JSON object"))
     if "error" in members and "method" not in members and bytes(members.get("id", b"null")) == b"null":
-        return _refused(None, members["error"])  # JSON-RPC's form of an error without id (D-02)
+        # JSON-RPC's form of an error without id (D-02)
+        return _refused(None, members["error"], is_stray=bytes(members.get("jsonrpc", b"")) != b'"2.0"')
     raw_id = members.get("id")
     request_id = None if raw_id is None else codec.read_id(raw_id)
     is_answer = "method" not in members and ("result" in members or "error" in members)
@@ -227,13 +232,13 @@ def _whole(raw_id: Raw) -> int | None:
     return int(number) if number.is_integer() else None
 
 
-def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorResponse:
+def _refused(request_id: RequestId | None, error: Raw, *, is_stray: bool = False) -> Malformed | ErrorResponse:
     try:
         known = _error_object(error)
     except (codec.Undecodable, codec.Misfit) as exc:
         fault = InvalidRequest(f"malformed error object: {exc}")
-        return Malformed(fault, request_id, answerable=False, is_response=True)
-    return ErrorResponse(request_id, MCPError.of(known.code, known.message, known.data))
+        return Malformed(fault, request_id, answerable=False, is_response=not is_stray)
+    return ErrorResponse(request_id, MCPError.of(known.code, known.message, known.data), is_stray)
 
 
 def is_batch(data: bytes) -> bool:

@@ -601,9 +601,7 @@ class Client:
     async def _answers(self, requests: t.InputRequests) -> dict[str, Any]:
         """The answers, asked for one after the other: a user sees one question at a time."""
         if len(requests) > MAX_INPUTS:
-            raise InvalidResult(
-                f"the server asks for {len(requests)} inputs at once; at most {MAX_INPUTS} are answered"
-            )
+            raise InvalidResult(f"the server asks for {len(requests)} inputs at once; {MAX_INPUTS} is the most")
         answers: dict[str, Any] = {}
         for key, request in requests.items():
             params: dict[str, Any] = request.params or {}

@@ -124,12 +124,13 @@ class Subscription:
         """
         with anyio.move_on_after(seconds):
             await self._acknowledged.wait()
+        if self.honoured is not None:
+            return  # even if it has ended since: what came before can be read
         if self._error is not None:
             raise self._error
         if self._ended:
             raise ConnectionClosed("the server ended the subscription before it acknowledged it")
-        if self.honoured is None:
-            raise RequestTimeout(f"subscriptions/listen was not acknowledged within {seconds} seconds")
+        raise RequestTimeout(f"subscriptions/listen was not acknowledged within {seconds} seconds")
 
     # --- as its subscriber sees it --------------------------------------------------------
 
