@@ -8,7 +8,7 @@ Spec: basic/transports/streamable-http, "Sending Messages".
 from __future__ import annotations
 
 import math
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -30,6 +30,7 @@ __all__ = [
     "RESPONSE_ENDS",
     "Endpoint",
     "StreamableHTTPParameters",
+    "abandon",
     "body_of",
     "discard",
     "is_stream",
@@ -45,6 +46,9 @@ MAX_COOKIES: Final = 50
 
 _DISCARDED: Final = 64 * 2**10
 """Bytes of a body that nobody wants which are read for the sake of the connection, to use it again."""
+
+_ABANDONED: Final = 0.1
+"""Seconds that what reads a closed response has to find that out."""
 
 _FOLLOWED: Final = (307, 308)
 """Redirects that keep method and body."""
@@ -201,8 +205,24 @@ async def body_of(response: httpx2.Response) -> bytes:
         async for piece in pieces:
             body += piece
             if len(body) > MAX_MESSAGE:
+                await abandon(response, pieces)
                 raise InvalidResult(f"the answer is larger than {MAX_MESSAGE} bytes")
     return bytes(body)
+
+
+async def abandon(response: httpx2.Response, pieces: AsyncIterator[Any]) -> None:
+    """Read a body no further.
+
+    Closing the generator is not enough: httpx2 leaves those inside it unfinished. Over a closed
+    connection all come to their end, or are cancelled where they wait.
+    """
+    await response.aclose()
+    try:
+        with anyio.move_on_after(_ABANDONED):
+            async for _ in pieces:
+                pass
+    except Exception:
+        return
 
 
 async def discard(response: httpx2.Response, seconds: float = RESPONSE_ENDS) -> None:
@@ -213,7 +233,7 @@ async def discard(response: httpx2.Response, seconds: float = RESPONSE_ENDS) -> 
             async for piece in pieces:
                 size += len(piece)
                 if size > _DISCARDED:
-                    await response.aclose()
+                    await abandon(response, pieces)
                     return
 
 

@@ -21,7 +21,7 @@ from mcp_core.errors import ConnectionClosed, InvalidResult
 from mcp_core.journal import Journal
 from mcp_core.messages import ErrorResponse, Request, Response, decode_frame, encode_error
 from mcp_core.session import own_id
-from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, is_stream, told
+from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, abandon, is_stream, told
 from mcp_core.transports.http_client.jobs import Jobs
 from mcp_core.transports.http_client.session import Session
 from mcp_core.transports.lines import MAX_MESSAGE
@@ -106,16 +106,17 @@ class Stream:
         import httpx2
 
         answered = False
+        source: Any = _Text(response)
         # Without an end to the stream, the connection is closed and serves no other request.
         with anyio.CancelScope() as rest:
             try:
-                source: Any = _Text(response)
                 async for event in httpx2.EventSource(source, MAX_MESSAGE):
                     self._note(event)
                     if event.event == "message" and event.data and self._answered_by(event.data.encode()):
                         answered = True
                         rest.deadline = anyio.current_time() + RESPONSE_ENDS
             except httpx2.SSEError as exc:
+                await abandon(response, source.text)
                 raise InvalidResult(str(exc)) from None
             except httpx2.HTTPError as exc:
                 self.broke_off = True
@@ -203,8 +204,12 @@ class _Text:
         self.request = response.request
         self.headers = response.headers
         self._response = response
+        self.text = self._read()
 
-    async def aiter_text(self) -> AsyncGenerator[str, None]:
+    def aiter_text(self) -> AsyncGenerator[str, None]:
+        return self.text
+
+    async def _read(self) -> AsyncGenerator[str, None]:
         decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
         async with aclosing(self._response.aiter_bytes()) as pieces:
             async for piece in pieces:
