@@ -9,12 +9,14 @@ Spec: server/tools, "Output Schema".
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, Final, Protocol
 
+import anyio
 import anyio.to_thread
 from msgspec import Raw
 
@@ -23,7 +25,7 @@ from mcp_core import types as t
 from mcp_core.errors import InvalidResult, MCPCoreError
 from mcp_core.journal import Journal, shown
 
-__all__ = ["MAX_SCHEMA", "MAX_SCHEMAS", "MAX_SECONDS", "MAX_VALUE", "OutputSchemas"]
+__all__ = ["LIST_SECONDS", "MAX_SCHEMA", "MAX_SCHEMAS", "MAX_SECONDS", "MAX_VALUE", "OutputSchemas"]
 
 MAX_SCHEMA: Final = 256 * 2**10
 """Bytes that an output schema may have to be used."""
@@ -36,6 +38,9 @@ MAX_VALUE: Final = 2**20
 
 MAX_SECONDS: Final = 0.25
 """CPU seconds that one comparison may take."""
+
+LIST_SECONDS: Final = 10.0
+"""Seconds that listing the tools may take, while the result of a call is held back for it."""
 
 _journal = Journal(__name__)
 
@@ -111,8 +116,9 @@ class OutputSchemas:
     async def _list(self, pages: Pages) -> None:
         self._has_listed = True  # once, whatever comes of it
         try:
-            async for page in pages():
-                self.learn(page)
+            with anyio.move_on_after(LIST_SECONDS):
+                async for page in pages():
+                    self.learn(page)
         except MCPCoreError as exc:
             _journal.debug("the output schemas could not be listed: %s", shown(exc))
 
@@ -139,7 +145,7 @@ class OutputSchemas:
         return f"{shown(error.json_path)}: {shown(error.message)}"
 
 
-class _Clock:
+class _Clock(threading.local):
     """The time that one comparison has, looked at with each keyword. CPU time: a busy machine is no fault."""
 
     def __init__(self) -> None:
@@ -154,7 +160,7 @@ class _Clock:
 
 
 _clock: Final = _Clock()
-"""One for all: a comparison is never interrupted by another of its thread, which is that of the event loop."""
+"""One for each thread: a comparison is never interrupted by another on its event loop."""
 
 
 async def _library() -> Callable[[Any], _Validator | None] | None:

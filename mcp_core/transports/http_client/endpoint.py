@@ -94,9 +94,8 @@ class StreamableHTTPParameters(msgspec.Struct, kw_only=True):
             raise TypeError(f"headers must be a dict of texts, as in {{'authorization': '...'}}; got {given!r}")
         for name, value in self.headers.items():
             if type_of(name) is not str or type_of(value) is not str:
-                raise TypeError(
-                    f"headers must be a dict of texts; the header {name!r} is of type {type(value).__name__}"
-                )
+                kind = type(value).__name__
+                raise TypeError(f"headers must be a dict of texts; the value of {name!r} is of type {kind}")
             if any(char in name + value for char in "\r\n\0") or not name.strip() or not (name + value).isascii():
                 raise ValueError(f"headers must be ASCII texts without line breaks; the header {name!r} is not")
 
