@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any, Final, NoReturn
 
+import anyio
 import pytest
 
 from mcp_core import Client, RequestContext, Server
@@ -122,6 +123,21 @@ async def test_tools_that_cannot_be_listed_are_not_compared() -> None:
         return t.CallToolResult(content=[], structured_content={"n": 1})
 
     async with Client(Server("s", on_call_tool=call)) as client:
+        for _ in range(2):
+            assert (await client.call_tool("x")).structured_content == {"n": 1}
+
+
+async def test_tools_that_are_not_listed_in_time_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outputs, "LIST_SECONDS", 0.05)
+
+    async def tools(ctx: RequestContext, params: t.PaginatedRequestParams) -> t.ListToolsResult:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
+        return t.CallToolResult(content=[], structured_content={"n": 1})
+
+    async with Client(Server("s", on_list_tools=tools, on_call_tool=call)) as client:
         for _ in range(2):
             assert (await client.call_tool("x")).structured_content == {"n": 1}
 

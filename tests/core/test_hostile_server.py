@@ -24,7 +24,7 @@ from mcp_core import types as t
 from mcp_core.client import client as client_module
 from mcp_core.client import deliveries, listening
 from mcp_core.client.reading import read_result
-from mcp_core.errors import InvalidRequest, InvalidResult
+from mcp_core.errors import InputRoundsExceeded, InvalidRequest, InvalidResult
 from mcp_core.journal import MAX_COMPLAINTS
 from mcp_core.subscriptions import Event, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
@@ -281,6 +281,21 @@ async def test_inputs_that_are_asked_for_at_once_are_bounded() -> None:
         with pytest.raises(InvalidResult, match=r"^the server asks for 101 inputs at once"):
             await client.call_tool("x")
     assert asked == []
+
+
+async def test_rounds_of_input_are_bounded() -> None:
+    result = {"resultType": "input_required", "inputRequests": {"a": {"method": "roots/list"}}, "requestState": "s"}
+    asked: list[Any] = []
+
+    def roots(ctx: Any) -> t.ListRootsResult:
+        asked.append(ctx)
+        return t.ListRootsResult(roots=[])
+
+    script = {"tools/call": ['{"jsonrpc":"2.0","id":$ID,"result":%s}' % json.dumps(result)]}  # noqa: UP031
+    async with hostile(script, "2026-07-28", list_roots_callback=roots) as client:
+        with pytest.raises(InputRoundsExceeded, match=r"^tools/call asked for input more than 10 times$"):
+            await client.call_tool("x")
+    assert len(asked) == 11
 
 
 async def test_a_line_without_end_is_not_kept() -> None:

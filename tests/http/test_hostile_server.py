@@ -18,7 +18,15 @@ from mcp_core import Client, LocalProtocolError, MCPError
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidRequest, InvalidResult, MCPCoreError
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.testing import flush_logs
-from mcp_core.transports.http_client import StreamableHTTPParameters, channel, endpoint, headers, marks, streams
+from mcp_core.transports.http_client import (
+    StreamableHTTPParameters,
+    channel,
+    endpoint,
+    headers,
+    marks,
+    session,
+    streams,
+)
 from mcp_core.transports.http_client.endpoint import MAX_REDIRECTS
 
 JSON: TypeAlias = dict[str, Any]
@@ -403,6 +411,21 @@ async def test_an_argument_that_no_header_takes_is_not_sent(size: int) -> None:
         assert server.count("POST tools/call") == 0
 
 
+async def test_so_are_arguments_together() -> None:
+    properties = {f"p{n}": {"type": "string", "x-mcp-header": f"P{n}"} for n in range(5)}
+    tools = [{"name": "x", "inputSchema": {"type": "object", "properties": properties}}]
+    result = {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"}
+
+    async def serve(asked: Asked, stream: SocketStream) -> None:
+        await stream.send(response("200 OK", answer(asked, result)))
+
+    async with hostile({"POST tools/list": serve}) as (client, server):
+        await client.list_tools()
+        with pytest.raises(LocalProtocolError, match=r"^the headers that repeat arguments take 16000 bytes; got 20"):
+            await client.call_tool("x", {f"p{n}": "v" * 4000 for n in range(5)})
+        assert server.count("POST tools/call") == 0
+
+
 # --- the session -------------------------------------------------------------------------------------------------
 
 
@@ -518,6 +541,20 @@ async def test_malformed_bodies_are_told_at_once(mode: str) -> None:
             server.acts["POST tools/call"] = saying("200 OK", body)
             with pytest.raises(InvalidResult):
                 await client.call_tool("x")
+
+
+async def test_an_array_of_messages_is_bounded() -> None:
+    async def initialize(asked: Asked, stream: SocketStream) -> None:
+        agreed = {"protocolVersion": "2025-03-26", "capabilities": {}, "serverInfo": {"name": "h", "version": "1"}}
+        await stream.send(response("200 OK", answer(asked, agreed)))
+
+    junk = b"[%b%b]" % (DONE, b",1" * (session.MAX_BATCH // 2))
+    acts: dict[str, Act] = {"POST initialize": initialize, "POST tools/call": saying("200 OK", b"[%b]" % DONE)}
+    async with hostile(acts, "legacy") as (client, server):
+        assert (await client.call_tool("x")).content == []
+        server.acts["POST tools/call"] = saying("200 OK", junk)
+        with pytest.raises(InvalidResult, match="no JSON-RPC answer to it"):
+            await client.call_tool("x")
 
 
 # --- what a server makes us send ------------------------------------------------------------------------------------
