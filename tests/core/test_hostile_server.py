@@ -97,19 +97,31 @@ async def test_malformed_messages_are_overlooked(mode: str) -> None:
     script = {"tools/call": [*MALFORMED, ANSWER]}
     heard: list[str] = []
 
+    def note(method: str, params: dict[str, Any]) -> None:
+        heard.append(method)
+
+    def log(params: t.LoggingMessageNotificationParams) -> None:
+        heard.append("log")
+
+    def step(progress: float, total: float | None, message: str | None) -> None:
+        heard.append("progress")
+
+    def roots(ctx: Any) -> t.ListRootsResult:
+        return t.ListRootsResult(roots=[])
+
     async def elicit(ctx: Any, params: t.ElicitRequestParams) -> t.ElicitResult:
         return t.ElicitResult(action="decline")
 
     async with hostile(
         script,
         mode,
-        message_handler=lambda method, params: heard.append(method),
-        logging_callback=lambda params: heard.append("log"),
+        message_handler=note,
+        logging_callback=log,
         elicitation_callback=elicit,
-        list_roots_callback=lambda ctx: t.ListRootsResult(roots=[]),
+        list_roots_callback=roots,
     ) as client:
         for _ in range(2):
-            assert (await client.call_tool("x", progress_callback=lambda *step: None)).content == []
+            assert (await client.call_tool("x", progress_callback=step)).content == []
     assert "notifications/x" in heard
 
 
@@ -162,8 +174,12 @@ async def test_of_two_requests_none_is_ended_by_it() -> None:
     error = '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}'
     script = {"tools/call": [error, *[notice("notifications/here", "{}")]], "resources/list": [ANSWER]}
     here = Heard[str]()
+
+    def note(method: str, params: dict[str, Any]) -> None:
+        here.tell(method)
+
     async with (
-        hostile(script, message_handler=lambda method, params: here.tell(method)) as client,
+        hostile(script, message_handler=note) as client,
         anyio.create_task_group() as tasks,
     ):
 
@@ -308,7 +324,7 @@ async def test_a_line_without_end_is_not_kept() -> None:
 
 async def test_unknown_blocks_are_put_back_in_linear_time() -> None:
     def seconds(number: int) -> float:
-        blocks = [{}] * number + [{"type": "text", "text": ""}] * number
+        blocks: list[Any] = [{}] * number + [{"type": "text", "text": ""}] * number
         raw = t_raw({"content": blocks})
         began = time.process_time()
         result = read_result(raw, t.CallToolResult, "tools/call")

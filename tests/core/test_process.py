@@ -128,6 +128,7 @@ async def test_nothing_that_a_server_has_started_outlives_the_client(helper: str
     pids = tmp_path / "pids"
     script = f'{helper} echo $! > {pids}; exec "$0" -S -E {SERVER} {tmp_path / "script"}'
     target = StdioServerParameters(command="sh", args=["-c", script, sys.executable])
+    pid = 0
     with anyio.fail_after(SECONDS):
         with anyio.CancelScope() as scope:
             try:

@@ -15,6 +15,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from mcp_core import Client, LocalProtocolError, MCPError
+from mcp_core import types as t
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidRequest, InvalidResult, MCPCoreError
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.testing import flush_logs
@@ -87,12 +88,12 @@ def streaming(body: bytes, **fields: str) -> Act:
 
 
 async def _discover(asked: Asked, stream: SocketStream) -> None:
-    found = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
+    found: JSON = {"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}}}
     await stream.send(response("200 OK", answer(asked, {**found, "ttlMs": 0, "cacheScope": "private"})))
 
 
 async def _initialize(asked: Asked, stream: SocketStream) -> None:
-    agreed = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+    agreed: JSON = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
     server = {"name": "hostile", "version": "1"}
     await stream.send(response("200 OK", answer(asked, {**agreed, "serverInfo": server})))
 
@@ -252,12 +253,12 @@ async def test_a_refusal_carries_its_status_and_headers_and_is_met_once(mode: st
         with pytest.raises(HTTPRefusal) as caught:
             async with Client(server.url, mode=mode):
                 pytest.fail("it is not open")
-    exc = caught.value
+    exc: Any = caught.value
     assert exc.status == int(status[:3])
     assert exc.headers["www-authenticate"] == exc.headers["WWW-Authenticate"] == CHALLENGE
     assert exc.headers.get("Retry-After") == "17"
     assert isinstance(exc, InvalidRequest if body == REFUSAL else InvalidResult)
-    if isinstance(exc, MCPError):
+    if body == REFUSAL:
         assert (exc.code, exc.message, exc.data) == (-32600, "no", {"why": "because"})
     assert len(server.asked) == 1
 
@@ -300,7 +301,7 @@ def endless(repeat: bool) -> dict[str, Act]:
     async def tools(asked: Asked, stream: SocketStream) -> None:
         nonlocal count
         count += 1
-        result = {"resultType": "complete", "tools": [], "nextCursor": "again" if repeat else str(count)}
+        result: JSON = {"resultType": "complete", "tools": [], "nextCursor": "again" if repeat else str(count)}
         await stream.send(response("200 OK", answer(asked, {**result, "ttlMs": 0, "cacheScope": "private"})))
 
     return {"POST tools/list": tools}
@@ -618,10 +619,10 @@ async def test_what_is_logged_about_a_server_is_bounded(caplog: pytest.LogCaptur
 
 
 async def test_a_log_level_is_asked_for_with_a_callback() -> None:
-    async with hostile({"POST tools/call": saying("200 OK", DONE)}, logging_callback=lambda params: None) as (
-        client,
-        server,
-    ):
+    def log(params: t.LoggingMessageNotificationParams) -> None:
+        raise AssertionError(params)
+
+    async with hostile({"POST tools/call": saying("200 OK", DONE)}, logging_callback=log) as (client, server):
         await client.call_tool("x")
     meta: JSON = server.asked[-1].message["params"]["_meta"]
     assert meta["io.modelcontextprotocol/logLevel"] == "debug"
