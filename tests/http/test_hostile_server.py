@@ -259,6 +259,7 @@ async def test_a_refusal_carries_its_status_and_headers_and_is_met_once(mode: st
     assert exc.headers.get("Retry-After") == "17"
     assert isinstance(exc, InvalidRequest if body == REFUSAL else InvalidResult)
     if body == REFUSAL:
+        assert isinstance(exc, MCPError)
         assert (exc.code, exc.message, exc.data) == (-32600, "no", {"why": "because"})
     assert len(server.asked) == 1
 
