@@ -209,14 +209,16 @@ class Client:
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         stack, self._stack = self._stack, None
-        if self._deliveries is not None and (kind is None or issubclass(kind, Exception)):
-            await self._deliveries.settled(CALLBACKS_END)
-        self._revision = None
-        if self._cache is not None:
-            self._cache.clear()
-        self._outputs.forget()
-        if stack is not None:
-            await stack.aclose()
+        try:
+            if self._deliveries is not None and (kind is None or issubclass(kind, Exception)):
+                await self._deliveries.settled(CALLBACKS_END)
+        finally:
+            self._revision = None
+            if self._cache is not None:
+                self._cache.clear()
+            self._outputs.forget()
+            if stack is not None:
+                await stack.aclose()
 
     def _forget(self) -> None:
         """Be closed, or not open after all."""
@@ -366,43 +368,38 @@ class Client:
         if cache is not None and key is not None and (kept := cache.get(key)) is not None:
             return read_result(kept, kind or METHODS[method].result, method)
         changes = 0 if cache is None else cache.changes(method)
-        ids: list[RequestId] = []
+        own_request: RequestId = 0  # ours begin at 1
         limit = self._patience if timeout is None else None
 
         def prepare(request_id: RequestId, given: Any) -> Any:
+            nonlocal own_request
+            own_request = request_id
             own = dict(self._envelope)
-            ids.append(request_id)
             if limit is not None:
                 limit.begin(request_id, method)
             if progress is not None:
                 own["progressToken"] = request_id
                 self._progress[request_id] = progress
-            return _with_meta(given, {**own, **(meta or {})}, cast("str", self._revision))
+            return _with_meta(given, {**own, **meta} if meta else own, cast("str", self._revision))
 
         try:
             raw = await connection.request(method, params, timeout, prepare=prepare)
         except MCPCoreError:
-            self._raise_own(ids)
+            if self._raised is not None:
+                self._raised.pass_on(own_request)
             raise
         finally:
-            for request_id in ids:
-                self._progress.pop(request_id, None)
-                if limit is not None:
-                    limit.end(request_id)
-        self._raise_own(ids)
+            if progress is not None:
+                self._progress.pop(own_request, None)
+            if limit is not None:
+                limit.end(own_request)
+        if self._raised is not None:
+            self._raised.pass_on(own_request)
         result = read_result(raw, kind or METHODS[method].result, method)
         if cache is not None and key is not None:
             ttl: Any = result.get("ttlMs") if codec.is_object(result) else getattr(result, "ttl_ms", None)
             cache.put(key, raw, ttl if isinstance(ttl, int | float) else 0, changes)
         return result
-
-    def _raise_own(self, ids: list[RequestId]) -> None:
-        """Raise what the in-memory server's handler has raised, where that was asked for."""
-        if self._raised is not None:
-            for request_id in ids:
-                exc = self._raised.take(request_id)
-                if exc is not None:
-                    raise exc
 
     def _too_late(self, request_id: RequestId, method: str) -> None:
         late = f"{method} was not answered within {self._timeout} seconds"
@@ -457,8 +454,10 @@ class Client:
             InvalidResult: Its structured content does not fit the tool's output schema.
             InputRoundsExceeded: It asks for input again and again.
         """
-        check_seconds("read_timeout_seconds", read_timeout_seconds)
-        check_callback("progress_callback", progress_callback, _PROGRESS)
+        if read_timeout_seconds is not None:
+            check_seconds("read_timeout_seconds", read_timeout_seconds)
+        if progress_callback is not None:
+            check_callback("progress_callback", progress_callback, _PROGRESS)
         params = t.CallToolRequestParams(name=name, arguments=arguments)
         result: t.CallToolResult = await self._driven(
             "tools/call", params, read_timeout_seconds, progress_callback, meta

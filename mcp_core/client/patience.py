@@ -24,16 +24,6 @@ LONGEST: Final = 12.0
 """How many times as long a request may take in all, however much progress it makes."""
 
 
-class _Limit:
-    __slots__ = ("last", "latest", "method")
-
-    def __init__(self, method: str, now: float, seconds: float) -> None:
-        self.method = method
-        self.last = now
-        """When there was the last sign of life."""
-        self.latest = now + LONGEST * seconds
-
-
 class Patience:
     """The limits of the requests of one client.
 
@@ -44,30 +34,37 @@ class Patience:
         self._backend = backend
         self._seconds = seconds
         self._give_up = give_up
-        self._limits: dict[RequestId, _Limit] = {}
+        self._begun: dict[RequestId, tuple[str, float]] = {}
+        """The method of each request that waits, and when it was made."""
+        self._signs: dict[RequestId, float] = {}
+        """When there was the last sign of life, where there was any."""
+        self._latest_start = 0.0
+        """When it was last the server that waited for us: requests count as made then at the earliest."""
         self._timer: Timer | None = None
         self.answering = 0
         """How many requests of the server's are being answered: while some are, it is not the server that is late."""
 
     def begin(self, request_id: RequestId, method: str) -> None:
         """Note that a request is about to be made."""
-        self._limits[request_id] = _Limit(method, time.monotonic(), self._seconds)
+        self._begun[request_id] = method, time.monotonic()
         if self._timer is None:
             self._set(self._seconds)
 
     def sign(self, request_id: RequestId) -> None:
         """Note a sign of life: progress."""
-        limit = self._limits.get(request_id)
-        if limit is not None:
-            limit.last = time.monotonic()
+        if request_id in self._begun:
+            self._signs[request_id] = time.monotonic()
 
     def end(self, request_id: RequestId) -> None:
         """Note that nobody waits for the request any more."""
-        self._limits.pop(request_id, None)
+        self._begun.pop(request_id, None)
+        if self._signs:
+            self._signs.pop(request_id, None)
 
     def close(self) -> None:
         """Wait for nothing."""
-        self._limits.clear()
+        self._begun.clear()
+        self._signs.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -78,12 +75,17 @@ class Patience:
     def _went_off(self) -> None:
         self._timer = None
         now = time.monotonic()
-        for request_id, limit in list(self._limits.items()):
-            if self.answering:
-                limit.last, limit.latest = now, max(limit.latest, now + self._seconds)
-            elif min(limit.last + self._seconds, limit.latest) <= now:
-                del self._limits[request_id]
-                self._give_up(request_id, limit.method)
-        if self._limits:
-            ends = min(min(limit.last + self._seconds, limit.latest) for limit in self._limits.values())
-            self._set(max(ends - now, 0.0))
+        if self.answering:
+            self._latest_start = now
+        for request_id, (method, _) in list(self._begun.items()):
+            if self._ends(request_id) <= now:
+                self.end(request_id)
+                self._give_up(request_id, method)
+        if self._begun:
+            self._set(max(min(map(self._ends, self._begun)) - now, 0.0))
+
+    def _ends(self, request_id: RequestId) -> float:
+        """When a request is too late, as things stand."""
+        begun = max(self._begun[request_id][1], self._latest_start)
+        last = max(begun, self._signs.get(request_id, 0.0))
+        return min(last + self._seconds, begun + LONGEST * self._seconds)

@@ -41,9 +41,11 @@ class Raised:
         if ctx.peer is self._peer:
             self._by_id[ctx.request_id] = exc
 
-    def take(self, request_id: Any) -> BaseException | None:
-        """The one that ended this request, once."""
-        return self._by_id.pop(request_id, None)
+    def pass_on(self, request_id: Any) -> None:
+        """Raise the one that ended this request, if one did."""
+        exc = self._by_id.pop(request_id, None)
+        if exc is not None:
+            raise exc
 
 
 def opener(target: Any, raised: Raised | None) -> Callable[[Backend], Any]:

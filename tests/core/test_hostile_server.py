@@ -19,7 +19,16 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from mcp_core import Client, ConnectionClosed, MCPError, RequestTimeout, StdioServerParameters
+from mcp_core import (
+    Client,
+    ConnectionClosed,
+    LocalProtocolError,
+    MCPError,
+    RequestContext,
+    RequestTimeout,
+    Server,
+    StdioServerParameters,
+)
 from mcp_core import types as t
 from mcp_core.client import client as client_module
 from mcp_core.client import deliveries, listening
@@ -530,12 +539,28 @@ async def test_who_iterates_while_the_block_is_left_is_let_go() -> None:
 # --- waits ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("method", ["nobody/answers", "tools/list"])
-async def test_a_request_is_given_up_in_the_end(method: str) -> None:
-    async with hostile({}, read_timeout_seconds=0.2) as client:
-        with pytest.raises(RequestTimeout, match=rf"^{method} was not answered within 0\.2 seconds$"):
-            await client.request(method)
-        await client.ping()
+async def test_a_request_is_given_up_in_the_end() -> None:
+    stopped = Heard[str]()
+
+    async def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.tell(params.name)
+
+    with anyio.fail_after(SECONDS):
+        async with Client(Server("s", on_call_tool=call), read_timeout_seconds=0.5) as client:
+            with pytest.raises(RequestTimeout, match=r"^tools/call was not answered within 0\.5 seconds$"):
+                await client.call_tool("x")
+            await stopped.count(1)
+            with pytest.raises(RequestTimeout, match=r"^tools/call was not answered within 0\.1 seconds$"):
+                await client.call_tool("y", read_timeout_seconds=0.1)
+            await stopped.count(2)
+        async with Client(Server("s", on_call_tool=call), read_timeout_seconds=None) as client:
+            with anyio.move_on_after(0.7) as scope:
+                await client.call_tool("z")
+            assert scope.cancelled_caught
+    assert stopped.items == ["x", "y", "z"]
 
 
 async def test_progress_is_a_sign_of_life_up_to_a_limit() -> None:
@@ -560,30 +585,33 @@ async def test_progress_is_a_sign_of_life_up_to_a_limit() -> None:
 async def test_nobody_is_late_while_we_are_asked() -> None:
     release = anyio.Event()
     asked = Heard[Any]()
+    ended = Heard[str]()
 
     async def roots(ctx: Any) -> t.ListRootsResult:
         asked.tell(ctx)
         await release.wait()
         return t.ListRootsResult(roots=[])
 
-    script = {"tools/call": ['{"jsonrpc":"2.0","id":"r","method":"roots/list"}']}
-    ended = Heard[str]()
-    async with (
-        hostile(script, list_roots_callback=roots, read_timeout_seconds=0.5) as client,
-        anyio.create_task_group() as tasks,
-    ):
+    async def ask(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
+        await ctx.list_roots()
+        await anyio.sleep_forever()
+        raise AssertionError
 
-        async def call() -> None:
-            with pytest.raises(RequestTimeout):
-                await client.call_tool("x")
-            ended.tell("late")
+    client = Client(Server("s", on_call_tool=ask), mode="legacy", list_roots_callback=roots, read_timeout_seconds=0.5)
+    with anyio.fail_after(SECONDS):
+        async with client, anyio.create_task_group() as tasks:
 
-        tasks.start_soon(call)
-        await asked.count(1)
-        await anyio.sleep(1)  # twice the limit: nothing is to happen in it
-        assert ended.items == []
-        release.set()
-        await ended.count(1)
+            async def call() -> None:
+                with pytest.raises(RequestTimeout):
+                    await client.call_tool("x")
+                ended.tell("late")
+
+            tasks.start_soon(call)
+            await asked.count(1)
+            await anyio.sleep(1)  # twice the limit: nothing is to happen in it
+            assert ended.items == []
+            release.set()
+            await ended.count(1)
 
 
 # --- callbacks -------------------------------------------------------------------------------------------
@@ -716,3 +744,20 @@ async def test_a_malformed_answer_is_told_by_its_fault() -> None:
     async with hostile({"tools/call": ['{"jsonrpc":"2.0","id":$ID,"result":{},"error":null}']}) as client:
         with pytest.raises(InvalidRequest):
             await client.call_tool("x")
+
+
+async def test_a_client_that_is_cancelled_while_callbacks_finish_is_closed_all_the_same() -> None:
+    begun = Heard[str]()
+
+    async def handle(method: str, params: dict[str, Any]) -> None:
+        begun.tell(method)
+        await anyio.sleep_forever()
+
+    with anyio.CancelScope() as scope:
+        async with hostile({"tools/call": [notice("notifications/x", "{}"), ANSWER]}, message_handler=handle) as client:
+            await client.call_tool("x")
+            await begun.count(1)
+            scope.deadline = anyio.current_time() + 0.05
+    assert scope.cancelled_caught
+    with pytest.raises(LocalProtocolError, match="is not open"):
+        await client.ping()

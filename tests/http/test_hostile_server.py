@@ -584,7 +584,7 @@ async def test_a_notification_that_is_not_taken_holds_nothing_up_for_ever() -> N
         await anyio.sleep_forever()
 
     acts: dict[str, Act] = {"POST notifications/initialized": hold, "POST tools/call": saying("200 OK", DONE)}
-    async with hostile(acts, "legacy", {"timeout": 0.2}) as (client, _):
+    async with hostile(acts, "legacy", {"timeout": 1.0}) as (client, _):
         assert (await client.call_tool("x")).content == []
 
 
