@@ -547,6 +547,7 @@ async def test_a_request_is_given_up_in_the_end() -> None:
             await anyio.sleep_forever()
         finally:
             stopped.tell(params.name)
+        raise AssertionError
 
     with anyio.fail_after(SECONDS):
         async with Client(Server("s", on_call_tool=call), read_timeout_seconds=0.5) as client:
