@@ -513,6 +513,37 @@ async def test_an_error_without_id_on_a_requests_own_stream_is_its_own() -> None
             tasks.start_soon(call)
 
 
+@pytest.mark.fault("X-78")
+@pytest.mark.parametrize("acknowledged", [True, False])
+async def test_a_subscription_that_is_cancelled_ends_though_its_stream_stays_open(acknowledged: bool) -> None:
+    meta = b'"_meta":{"io.modelcontextprotocol/subscriptionId":$ID}'
+    ack = b'{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{%b,"notifications":%b}}'
+    changed = b'{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{%b}}' % meta
+    cancelled = b'{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":$ID}}'
+    told = [ack % (meta, b'{"toolsListChanged":true}'), changed] if acknowledged else []
+    left = anyio.Event()
+
+    async def listen(asked: Asked, stream: SocketStream) -> None:
+        await stream.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n")
+        body = b"".join(event(message) for message in [*told, cancelled])
+        await stream.send(body.replace(b"$ID", json.dumps(asked.message["id"]).encode()))
+        with pytest.raises((anyio.EndOfStream, anyio.BrokenResourceError)):
+            await stream.receive()
+        left.set()
+
+    async with hostile({"POST subscriptions/listen": listen}) as (client, server):
+        if acknowledged:
+            async with client.listen(tools_list_changed=True) as subscription:
+                assert [type(each).__name__ async for each in subscription] == ["ToolsListChanged"]
+                await left.wait()
+        else:
+            with pytest.raises(ConnectionClosed, match="ended the subscription"):
+                async with client.listen(tools_list_changed=True):
+                    pytest.fail("it is not open")
+            await left.wait()
+    assert server.count("POST notifications/cancelled") == 0
+
+
 async def test_a_stream_cannot_be_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(streams, "LONGEST_RETRY", 0.01)
     first = event(b"", b"id: 1", b"retry: 99999999999999999999")
