@@ -100,8 +100,8 @@ class Client:
     What came before the answer to a call reaches them in order, before the client is closed,
     for which they have `CALLBACKS_END` seconds.
 
-    `log_level` asks 2026-07-28 servers for log messages with each request; with a
-    `logging_callback` it is `debug` unless said otherwise, which is all.
+    `log_level` asks 2026-07-28 servers for log messages with each request; without it they send
+    none, and a `logging_callback` gets nothing (the log says so).
     `read_timeout_seconds` is how long a server may let a request wait without a sign of life,
     which its progress is too, up to `LONGEST` times as long in all; `None` waits without end. A
     limit given with a call is one for the whole call. With `cache`, lists and resources
@@ -165,8 +165,7 @@ class Client:
         self._callbacks = Callbacks(elicitation_callback, sampling_callback, list_roots_callback, sampling_capabilities)
         self._log_sink = logging_callback
         self._message_sink = message_handler
-        # A 2026-07-28 server sends no log messages unless it is asked; in the handshake era it sends all.
-        self._log_level = log_level or ("debug" if logging_callback is not None else None)
+        self._log_level: t.LoggingLevel | None = log_level
         self._timeout = read_timeout_seconds
         self._probe_timeout = probe_timeout_seconds
         self._max_rounds = input_required_max_rounds
@@ -204,6 +203,11 @@ class Client:
             start = await stack.enter_async_context(self._open(backend))
             self._connection = start(self._connect)
             await self._negotiate()
+            if self._log_sink is not None and self._log_level is None and is_modern(self.protocol_version):
+                unasked = (
+                    "logging_callback gets nothing from a 2026-07-28 server that is not asked: give log_level, too"
+                )
+                _journal.warning(unasked)
             self._stack = stack.pop_all()
         return self
 

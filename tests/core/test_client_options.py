@@ -8,6 +8,7 @@ import pytest
 
 from mcp_core import Client, Server, StdioServerParameters
 from mcp_core import types as t
+from mcp_core.testing import flush_logs
 from mcp_core.transports.http_client import StreamableHTTPParameters
 
 SERVER = Server("s")
@@ -181,7 +182,10 @@ async def test_a_ping_says_what_there_is_instead() -> None:
 
 @pytest.mark.fault("X-65")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_logging_callback_alone_gets_the_messages(mode: str) -> None:
+@pytest.mark.parametrize("level", [None, "debug", "info"])
+async def test_a_logging_callback_gets_what_is_asked_for_or_is_told(
+    mode: str, level: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     def tools(ctx: Any, params: t.PaginatedRequestParams) -> t.ListToolsResult:
         return t.ListToolsResult(tools=[])
 
@@ -192,9 +196,22 @@ async def test_a_logging_callback_alone_gets_the_messages(mode: str) -> None:
 
     seen: list[Any] = []
     server = Server("s", on_list_tools=tools, on_call_tool=call, on_set_logging_level=lambda ctx, params: None)
-    async with Client(server, mode=mode, logging_callback=lambda params: seen.append(params.data)) as client:
+
+    def log(params: t.LoggingMessageNotificationParams) -> None:
+        seen.append(params.data)
+
+    async with Client(server, mode=mode, logging_callback=log, log_level=level) as client:
         await client.call_tool("x")
-    assert seen == ["a detail", "news"]
+    flush_logs()
+    records = [record.getMessage() for record in caplog.records]
+    if mode == "auto" and level is None:
+        assert seen == []
+        assert records == [
+            "logging_callback gets nothing from a 2026-07-28 server that is not asked: give log_level, too"
+        ]
+    else:
+        assert seen == (["news"] if (mode, level) == ("auto", "info") else ["a detail", "news"])
+        assert records == []
 
 
 # --- exceptions of an in-memory server ------------------------------------------------------------------

@@ -15,7 +15,6 @@ import pytest
 from anyio.abc import SocketStream
 
 from mcp_core import Client, LocalProtocolError, MCPError
-from mcp_core import types as t
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidRequest, InvalidResult, MCPCoreError
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.testing import flush_logs
@@ -648,16 +647,6 @@ async def test_what_is_logged_about_a_server_is_bounded(caplog: pytest.LogCaptur
         await client.call_tool("x")
     flush_logs()
     assert len(caplog.records) == 101
-
-
-async def test_a_log_level_is_asked_for_with_a_callback() -> None:
-    def log(params: t.LoggingMessageNotificationParams) -> None:
-        raise AssertionError(params)
-
-    async with hostile({"POST tools/call": saying("200 OK", DONE)}, logging_callback=log) as (client, server):
-        await client.call_tool("x")
-    meta: JSON = server.asked[-1].message["params"]["_meta"]
-    assert meta["io.modelcontextprotocol/logLevel"] == "debug"
 
 
 async def test_a_text_that_is_no_url_is_told_by_what_there_is_instead() -> None:
