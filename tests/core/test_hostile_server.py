@@ -753,6 +753,7 @@ async def test_a_malformed_answer_is_told_by_its_fault() -> None:
 
 async def test_a_client_that_is_cancelled_while_callbacks_finish_is_closed_all_the_same() -> None:
     begun = Heard[str]()
+    clients: list[Client] = []
 
     async def handle(method: str, params: dict[str, Any]) -> None:
         begun.tell(method)
@@ -760,9 +761,10 @@ async def test_a_client_that_is_cancelled_while_callbacks_finish_is_closed_all_t
 
     with anyio.CancelScope() as scope:
         async with hostile({"tools/call": [notice("notifications/x", "{}"), ANSWER]}, message_handler=handle) as client:
+            clients.append(client)
             await client.call_tool("x")
             await begun.count(1)
             scope.deadline = anyio.current_time() + 0.05
     assert scope.cancelled_caught
     with pytest.raises(LocalProtocolError, match="is not open"):
-        await client.ping()
+        await clients[0].ping()
