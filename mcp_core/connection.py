@@ -27,7 +27,7 @@ from mcp_core.errors import (
     MCPError,
     RequestTimeout,
 )
-from mcp_core.journal import Journal
+from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import (
     ErrorResponse,
     Malformed,
@@ -167,8 +167,10 @@ class Connection:
         self._bytes_in_flight = 0
         self._changes: dict[bytes, None] = {}
         """Notifications of changes that wait until the peer reads again, each once."""
+        self._complaints = Complaints(_journal)
         self._endings = Endings()
         self._has_ended = False
+        self._end_told = "the connection has ended"
         self._hurried = False
         self._idle: Waiter | None = None
         self.server = server
@@ -231,6 +233,22 @@ class Connection:
         if waiter is not None:
             waiter.fail(error)
 
+    @property
+    def in_progress(self) -> int:
+        """How many requests of the peer's are not answered yet, one that has just come included."""
+        return len(self._session.incoming)
+
+    @property
+    def congested(self) -> bool:
+        """Whether the peer does not read what it was sent."""
+        return self._channel.congested
+
+    def expire(self, request_id: RequestId, error: Exception) -> None:
+        """Fail a request of ours that the peer may be at work on still: it is told to stop."""
+        waiter = self._session.outgoing.get(request_id)
+        if waiter is not None:
+            waiter.fail(error)
+
     def _serve(self, request: Request, size: int, batch: _Batch | None = None) -> None:
         out = self._out if batch is None else batch.add
         session = self._session
@@ -243,7 +261,8 @@ class Connection:
                 )
             entry = session.admit(request.id)
         except MCPError as exc:
-            out(encode_error(request.id, exc))
+            if not self._channel.congested:  # a peer that asks, and does not read what it is told, is not told this
+                out(encode_error(request.id, exc))
             return
         answer = self._responder.begin(request, self)
         if answer is None or isinstance(answer, bytes):
@@ -344,13 +363,26 @@ class Connection:
         waiter = self._session.resolve(response.id)
         if waiter is not None:
             waiter.set(response.result)
+        else:
+            self._unmatched(response.id)
 
     def _failed(self, response: ErrorResponse) -> None:
-        waiter = self._session.resolve(response.id)
+        # What the peer could not read has no id; of one request that waits, it is that one (C097).
+        request_id = response.id
+        if request_id is None and not response.is_stray:
+            request_id = self._session.only_open()
+        waiter = self._session.resolve(request_id)
         if waiter is not None:
             waiter.fail(response.error)
         elif response.id is None:
-            _journal.warning("the peer could not read a message: %s", str(response.error))
+            self._complaints.warning("the peer could not read a message: %s", str(response.error))
+        else:
+            self._unmatched(response.id)
+
+    def _unmatched(self, request_id: RequestId) -> None:
+        """Say so if an answer is to no request of ours: the one that it is meant for waits on (C093)."""
+        if not self._session.was_asked(request_id):  # a late answer is no fault
+            self._complaints.warning("an answer to no request of ours came, under the id %s", request_id)
 
     def _malformed(self, message: bytes, frame: Malformed) -> None:
         handshake = self._session.handshake
@@ -363,8 +395,10 @@ class Connection:
         """Tell the sender of what is no message, or the caller that it was to answer."""
         if frame.answerable and self._answer_malformed:
             out(encode_error(frame.id, frame.error))
-        elif frame.id is not None and (waiter := self._session.resolve(frame.id)) is not None:
-            # Our request was answered, though not legally: its caller must not wait on.
+            return
+        # Our request was answered, though not legally: its caller must not wait on.
+        request_id = self._session.only_open() if frame.id is None and frame.is_response else frame.id
+        if (waiter := self._session.resolve(request_id)) is not None:
             waiter.fail(frame.error)
 
     def _batch(self, message: bytes) -> None:
@@ -448,7 +482,7 @@ class Connection:
             ConnectionClosed: The peer is gone.
         """
         if self._has_ended:
-            raise ConnectionClosed(f"{method} was not sent: the connection has ended")
+            raise ConnectionClosed(f"{method} was not sent: {self._end_told}")
         waiter = self._backend.waiter()
         request_id = self._session.register(waiter)
         in_notice = self._notice_task is not None and current_task() is self._notice_task
@@ -499,13 +533,19 @@ class Connection:
 
     # --- the end ------------------------------------------------------------------------------
 
-    def ended(self) -> None:
-        """The peer sends no more: what waits for its answers fails, subscriptions end."""
+    def ended(self, why: str = "") -> None:
+        """The peer sends no more: what waits for its answers fails, subscriptions end.
+
+        `why` is put behind the text of the failures.
+        """
         self._has_ended = True
+        if why:
+            self._end_told = f"the connection has ended: {why}"
         for request_id in list(self._session.outgoing):
             waiter = self._session.resolve(request_id)
             if waiter is not None:
-                waiter.fail(ConnectionClosed("the connection ended before the answer came"))
+                told = f": {why}" if why else ""
+                waiter.fail(ConnectionClosed(f"the connection ended before the answer came{told}"))
         self._endings.come()
 
     def hurry(self) -> None:

@@ -18,6 +18,7 @@ Spec: basic, "Error Codes"; JSON-RPC 2.0 section 5.1.
     │   └── UrlElicitationRequired      -32042, 2025-11-25 only
     ├── LocalProtocolError        our caller asked for what the state forbids
     ├── InvalidResult             the peer's answer is not what its method returns
+    ├── HTTPRefusal               an HTTP status that is none of success; always one of the others, too
     ├── RequestTimeout            no answer in time; the request was cancelled
     ├── ConnectionClosed          the peer is gone
     └── InputRoundsExceeded       the server keeps asking for input
@@ -25,6 +26,7 @@ Spec: basic, "Error Codes"; JSON-RPC 2.0 section 5.1.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "UNSUPPORTED_PROTOCOL_VERSION",
     "URL_ELICITATION_REQUIRED",
     "ConnectionClosed",
+    "HTTPRefusal",
     "HeaderMismatch",
     "InputRoundsExceeded",
     "InsufficientScope",
@@ -237,6 +240,54 @@ class LocalProtocolError(MCPCoreError):
 
 class InvalidResult(MCPCoreError):
     """The peer answered with a result that its method cannot return."""
+
+
+class HTTPRefusal(MCPCoreError):
+    """A server, or somebody on the way to it, answered with an HTTP status that is none of success.
+
+    Always an `InvalidResult` as well, or the `MCPError` that the response holds. `headers`
+    are those of the response, whatever the case of their names: a challenge is in
+    `headers["www-authenticate"]`, how long to wait in `headers["retry-after"]`.
+    Spec: basic/authorization, "Access Token Usage".
+    """
+
+    status: int
+    headers: Mapping[str, str]
+
+    @staticmethod
+    def of(error: InvalidResult | MCPError, status: int, headers: Mapping[str, str]) -> HTTPRefusal:
+        """The same error, with the status and the headers of the response that it came in."""
+        refusal = _refusal_of(type(error)).__new__(_refusal_of(type(error)), *error.args)
+        refusal.__dict__.update(error.__dict__, status=status, headers=headers)
+        return refusal
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        kind = next(base for base in type(self).__mro__ if base.__module__ == __name__ and base is not HTTPRefusal)
+        members = {name: value for name, value in self.__dict__.items() if name not in ("status", "headers")}
+        return (_refused_again, (kind, self.args, members, self.status, dict(self.headers)))
+
+
+_refusals: dict[type[MCPCoreError], type[HTTPRefusal]] = {}
+"""One for each class of errors that a response may hold: they are this module's, and few."""
+
+
+def _refusal_of(kind: type[MCPCoreError]) -> type[HTTPRefusal]:
+    """The class of refusals that are errors of this class, too."""
+    if kind not in _refusals:
+        _refusals[kind] = _new_refusal_of(kind)
+    return _refusals[kind]
+
+
+def _new_refusal_of(kind: type[MCPCoreError]) -> type[HTTPRefusal]:
+    return type(kind.__name__, (HTTPRefusal, kind), {"__doc__": kind.__doc__, "__module__": f"{__name__} over HTTP"})
+
+
+def _refused_again(
+    kind: type[MCPCoreError], args: tuple[Any, ...], members: dict[str, Any], status: int, headers: dict[str, str]
+) -> HTTPRefusal:
+    refusal = _refusal_of(kind).__new__(_refusal_of(kind), *args)
+    refusal.__dict__.update(members, status=status, headers=headers)
+    return refusal
 
 
 class RequestTimeout(MCPCoreError):

@@ -17,13 +17,19 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final
 
-__all__ = ["DEPTH", "Journal", "flush"]
+__all__ = ["DEPTH", "MAX_COMPLAINTS", "Complaints", "Journal", "flush", "shown"]
 
 DEPTH: Final = 1000
 """Records that may wait."""
 
 WITH_TRACEBACK: Final = 20
 """Records that may wait with the exception itself, beside its text."""
+
+MAX_COMPLAINTS: Final = 100
+"""Warnings about one peer; what it does wrong after that is not logged."""
+
+_SHOWN: Final = 200
+"""Characters of a peer's text that a record shows."""
 
 _records: deque[logging.LogRecord] = deque()
 _news = threading.Condition()
@@ -119,14 +125,21 @@ def _traceback(exc: BaseException) -> str:
     """
     try:
         text = "".join(traceback.format_exception(exc)).rstrip("\n")
-        for message in {str(each) for each in _chain(exc)}:
-            if "\n" in message:
-                text = text.replace(message, message.replace("\n", "\n    "))
-    except Exception:  # of the exception's own `__str__`
-        text = f"{type(exc).__name__}, which cannot be shown"
+    except Exception as fault:
+        text = f"{type(exc).__name__}, whose traceback cannot be shown: {type(fault).__name__}"
+    for message in set(map(_message, _chain(exc))):
+        if "\n" in message:
+            text = text.replace(message, message.replace("\n", "\n    "))
     if len(text) > MAX_TRACEBACK:
         text = f"... {text[-MAX_TRACEBACK:]}"
     return text.translate(_CONTROLS_IN_LINES)
+
+
+def _message(exc: BaseException) -> str:
+    try:
+        return str(exc)
+    except Exception:  # Python shows a stand-in
+        return ""
 
 
 def _chain(exc: BaseException) -> list[BaseException]:
@@ -142,6 +155,35 @@ def _chain(exc: BaseException) -> list[BaseException]:
 
 
 _MOST_IN_CHAIN: Final = 20
+
+
+class Complaints:
+    """Warnings about what one peer does: a bounded number, each on one line and of a bounded length.
+
+    Without that, a peer could fill the log, or write records of its own choice into it.
+    """
+
+    def __init__(self, journal: Journal) -> None:
+        self._journal = journal
+        self._left = MAX_COMPLAINTS
+
+    def warning(self, message: str, *args: object) -> None:
+        """Record a warning. `args` may come from the peer."""
+        if self._left <= 0:
+            return
+        self._left -= 1
+        self._journal.warning(message, *map(shown, args))
+        if not self._left:
+            self._journal.warning("further warnings about this peer are not logged")
+
+
+def shown(value: object, limit: int = _SHOWN) -> str:
+    """What a peer may have written, on one line, without control characters, and cut."""
+    text = value if isinstance(value, str) else str(value)
+    cut = text[:limit]
+    if not cut.isprintable():
+        cut = repr(cut)[1:-1]
+    return cut if len(text) <= limit else f"{cut}..."
 
 
 def _start() -> None:

@@ -71,12 +71,16 @@ class Response(Struct):
 
 
 class ErrorResponse:
-    """The peer's refusal of our request; no id when it could not read ours."""
+    """The peer's refusal of our request; no id when it could not read ours.
 
-    __slots__ = ("_object", "id")
+    `is_stray` is true for what does not say that it is JSON-RPC: it may be a record of a log.
+    """
 
-    def __init__(self, request_id: RequestId | None, refusal: _ErrorObject) -> None:
+    __slots__ = ("_object", "id", "is_stray")
+
+    def __init__(self, request_id: RequestId | None, refusal: _ErrorObject, is_stray: bool = False) -> None:
         self.id = request_id
+        self.is_stray = is_stray
         self._object = refusal
 
     @property
@@ -95,11 +99,13 @@ class Malformed(Struct):
 
     `id` is that of the broken message where it could be read (P-26).
     `answerable` is false for a broken response: answering one could start a loop.
+    `is_response` is true for what says that it is JSON-RPC, and is a broken response.
     """
 
     error: MCPError
     id: RequestId | None = None
     answerable: bool = True
+    is_response: bool = False
 
 
 Frame: TypeAlias = Request | Notification | Response | ErrorResponse | Malformed
@@ -165,6 +171,9 @@ _Elements: Any = defstruct(
     forbid_unknown_fields=True,
 )
 
+_LONGEST_ID: Final = 32
+"""Bytes of a number that is read as an id of ours, however it is written."""
+
 _BRACE = ord("{")
 _envelope: codec.Decoder[_Envelope] = codec.decoder(_Envelope)
 _members: codec.Decoder[_Members] = codec.decoder(_Members)
@@ -215,15 +224,16 @@ def _answer(envelope: _Envelope) -> Frame:
     if (result is UNSET) == (error is UNSET):
         # An object with an id and nothing else was meant as a request: say so.
         fault = InvalidRequest("a message needs a method, a result or an error")
-        return Malformed(fault, readable, answerable=result is UNSET)
+        return Malformed(fault, readable, answerable=result is UNSET, is_response=result is not UNSET)
     if error is not UNSET:
         return _refused(readable, error)
     if readable is None:
-        return Malformed(InvalidRequest("a response needs the id of its request"), answerable=False)
+        fault = InvalidRequest("a response needs the id of its request")
+        return Malformed(fault, answerable=False, is_response=True)
     return Response(readable, cast("Raw", result))
 
 
-def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
+def _diagnose(data: bytes, fault: Exception) -> Frame:
     """What is wrong with a text that is no envelope, and whose it was."""
     if isinstance(fault, codec.Undecodable):
         return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
@@ -239,11 +249,21 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
         return Malformed(ParseError("Parse error: " + str(exc)), codec.recover_id(data))
     except codec.Misfit:
         return Malformed(InvalidRequest("a message must be a JSON object"))
+    is_json_rpc = bytes(members.jsonrpc) == b'"2.0"'
     if members.error is not UNSET and members.method is UNSET and (members.id is UNSET or bytes(members.id) == b"null"):
-        return _refused(None, members.error)  # JSON-RPC's form of an error without id (D-02)
+        return _refused(None, members.error, is_stray=not is_json_rpc)  # JSON-RPC's form of an error without id (D-02)
     request_id = None if members.id is UNSET else codec.read_id(members.id)
     is_answer = members.method is UNSET and (members.result is not UNSET or members.error is not UNSET)
-    return Malformed(InvalidRequest(_reason(members, request_id)), request_id, answerable=not is_answer)
+    if is_answer and is_json_rpc and request_id is None and members.id is not UNSET:
+        mended = _whole(members.id)
+        if mended is not None:
+            return _answer(_Envelope("2.0", id=mended, result=members.result, error=members.error))
+    return Malformed(
+        InvalidRequest(_reason(members, request_id)),
+        request_id,
+        answerable=not is_answer,
+        is_response=is_answer and is_json_rpc,
+    )
 
 
 def _reason(members: _Members, request_id: RequestId | None) -> str:
@@ -260,12 +280,22 @@ def _if_long(given: Raw) -> str:
     return f" of at most {codec.MAX_NAME} characters" if len(bytes(given)) > codec.MAX_NAME else ""
 
 
-def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorResponse:
+def _whole(raw_id: Raw) -> int | None:
+    """The integer that an id of a response means, though it is written as another number: `1.0` for 1 (C093)."""
+    text = bytes(raw_id)
+    if len(text) > _LONGEST_ID or text[:1] not in b"-0123456789":
+        return None
+    number = float(text)
+    return int(number) if number.is_integer() else None
+
+
+def _refused(request_id: RequestId | None, error: Raw, *, is_stray: bool = False) -> Malformed | ErrorResponse:
     try:
         known = _error_object(error)
     except (codec.Undecodable, codec.Misfit) as exc:
-        return Malformed(InvalidRequest(f"malformed error object: {exc}"), request_id, answerable=False)
-    return ErrorResponse(request_id, known)
+        fault = InvalidRequest(f"malformed error object: {exc}")
+        return Malformed(fault, request_id, answerable=False, is_response=not is_stray)
+    return ErrorResponse(request_id, known, is_stray)
 
 
 def is_batch(data: bytes) -> bool:

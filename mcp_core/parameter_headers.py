@@ -13,10 +13,18 @@ from typing import Any, Final
 
 from mcp_core.codec import is_array, is_object
 
-__all__ = ["InvalidMark", "argument_at", "parameter_headers"]
+__all__ = ["MAX_NAME", "InvalidMark", "argument_at", "parameter_headers"]
 
 MARK: Final = "x-mcp-header"
 _KINDS: Final = ("integer", "string", "boolean")
+_DATA: Final = ("default", "const", "enum", "examples")
+"""Keywords whose values are data, not schemas."""
+_SHOWN: Final = 100
+"""Characters of what a server has written that an error shows."""
+
+MAX_NAME: Final = 128
+"""Characters that the name of a header may have."""
+
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
@@ -27,16 +35,20 @@ class InvalidMark(ValueError):
 def parameter_headers(input_schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
     """The header name of each marked parameter, by its path of property names.
 
+    Linear in the size of the schema, whoever wrote it, and whatever its depth.
+
     Raises:
         InvalidMark: A mark breaks the rules. Clients leave such a tool out.
     """
     marked: dict[tuple[str, ...], str] = {}
-    reached: list[dict[str, Any]] = []
-    for path, shown in _properties(input_schema, ()):
-        reached.append(shown)
-        if MARK in shown:
-            marked[path] = _name(".".join(path), shown, marked)
-    if sum(1 for node in _nodes(input_schema) if MARK in node) != sum(1 for node in reached if MARK in node):
+    taken: set[str] = set()
+    for path, shown in _marked_properties(input_schema):
+        name = _name(path, shown)
+        if name.lower() in taken:
+            raise InvalidMark(f"property {_dotted(path)}: {MARK} {name!r} is taken by another property")
+        taken.add(name.lower())
+        marked[path] = name
+    if _count_marks(input_schema) != len(marked):
         raise InvalidMark(f"{MARK} is only permitted on properties reached from the root through properties alone")
     return marked
 
@@ -50,40 +62,68 @@ def argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
     return arguments
 
 
-def _name(path: str, shown: dict[str, Any], taken: dict[tuple[str, ...], str]) -> str:
+def _name(path: tuple[str, ...], shown: dict[str, Any]) -> str:
     name = shown[MARK]
-    if not isinstance(name, str) or not _TOKEN.fullmatch(name):
-        raise InvalidMark(f"property {path!r}: {MARK} must be a header name (got {name!r})")
+    if not isinstance(name, str) or len(name) > MAX_NAME or not _TOKEN.fullmatch(name):
+        raise InvalidMark(f"property {_dotted(path)}: {MARK} must be a header name (got {_brief(name)})")
     if shown.get("type") not in _KINDS:
         kinds = "/".join(_KINDS)
-        raise InvalidMark(
-            f"property {path!r}: {MARK} is only permitted on {kinds} properties (got {shown.get('type')!r})"
-        )
-    if name.lower() in map(str.lower, taken.values()):
-        raise InvalidMark(f"property {path!r}: {MARK} {name!r} is taken by another property")
+        got = _brief(shown.get("type"))
+        raise InvalidMark(f"property {_dotted(path)}: {MARK} is only permitted on {kinds} properties (got {got})")
     return name
 
 
-def _properties(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def _brief(value: object) -> str:
+    """A value that a server has made, short enough for a line of a log."""
+    if isinstance(value, str):
+        return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}..."
+    return repr(value) if value is None or isinstance(value, bool | int | float) else f"a JSON {type(value).__name__}"
+
+
+def _dotted(path: tuple[str, ...]) -> str:
+    return _brief(".".join(name[:_SHOWN] for name in path))
+
+
+def _marked_properties(schema: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+    """The marked properties that are reached through `properties` alone, in the order of the schema.
+
+    Not recursive, and without a path for each property: the depth may be a server's choice.
+    """
+    trail: list[str] = []
+    levels = [_properties_of(schema)]
+    while levels:
+        for name, shown in levels[-1]:
+            if not is_object(shown):
+                continue
+            if MARK in shown:
+                yield (*trail, name), shown
+            trail.append(name)
+            levels.append(_properties_of(shown))
+            break
+        else:
+            levels.pop()
+            if trail:
+                trail.pop()
+
+
+def _properties_of(schema: Any) -> Iterator[tuple[str, Any]]:
     properties = schema.get("properties") if is_object(schema) else None
-    if not is_object(properties):
-        return
-    for name, shown in properties.items():
-        if is_object(shown):
-            yield (*path, name), shown
-            yield from _properties(shown, (*path, name))
+    return iter(properties.items() if is_object(properties) else ())
 
 
-def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every object in the schema that may be a schema itself; properties named like the mark are not."""
-    if is_array(schema):
-        for item in schema:
-            yield from _nodes(item)
-    elif is_object(schema):
-        yield schema
-        for key, value in schema.items():
-            if key == "properties" and is_object(value):
-                for shown in value.values():
-                    yield from _nodes(shown)
-            elif key not in ("default", "const", "enum", "examples"):
-                yield from _nodes(value)
+def _count_marks(schema: Any) -> int:
+    """How many objects that may be schemas have a mark; properties named like the mark are not counted."""
+    count = 0
+    waiting: list[Any] = [schema]
+    while waiting:
+        node = waiting.pop()
+        if is_array(node):
+            waiting.extend(node)
+        elif is_object(node):
+            count += MARK in node
+            for key, value in node.items():
+                if key == "properties" and is_object(value):
+                    waiting.extend(value.values())
+                elif key not in _DATA:
+                    waiting.append(value)
+    return count

@@ -7,14 +7,17 @@ Spec: basic, "Messages"; basic/lifecycle; basic/patterns/cancellation.
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 from mcp_core import types as t
 from mcp_core.errors import InvalidParams, InvalidRequest
 from mcp_core.messages import RequestId
 from mcp_core.revisions import newest_first
 
-__all__ = ["Handshake", "Incoming", "Session"]
+__all__ = ["Handshake", "Incoming", "Session", "own_id"]
+
+_DIGITS: Final = 20
+"""More than any id of ours has."""
 
 J = TypeVar("J")
 W = TypeVar("W")
@@ -112,7 +115,36 @@ class Session(Generic[J, W]):
 
     def resolve(self, request_id: RequestId | None) -> W | None:
         """Who waits for this answer; `None` if nobody does (any more)."""
-        return None if request_id is None else self.outgoing.pop(request_id, None)
+        if request_id is None:
+            return None
+        waiter = self.outgoing.pop(request_id, None)
+        if waiter is None and isinstance(request_id, str):
+            waiter = self.outgoing.pop(own_id(request_id) or 0, None)  # ours begin at 1
+        return waiter
+
+    def only_open(self) -> RequestId | None:
+        """The id of the request of ours that waits, if there is exactly one."""
+        return next(iter(self.outgoing)) if len(self.outgoing) == 1 else None
+
+    def was_asked(self, request_id: RequestId) -> bool:
+        """Whether there ever was a request of ours with this id."""
+        given = own_id(request_id)
+        return given is not None and 0 < given <= self._next_id
+
+
+def own_id(given: object) -> int | None:
+    """The id of ours that a peer means: ids are to come back as they are, and do not always.
+
+    Ours are integers, so that the same as text or as a float can mean nothing else (C093).
+    """
+    if isinstance(given, bool):
+        return None
+    if isinstance(given, int):
+        return given
+    if isinstance(given, float):
+        return int(given) if given.is_integer() else None
+    is_number = isinstance(given, str) and len(given) < _DIGITS and given.isascii() and given.isdecimal()
+    return int(cast("str", given)) if is_number else None
 
 
 def unopened(method: str) -> InvalidParams:

@@ -13,5 +13,5 @@ def test_the_page_is_up_to_date() -> None:
 
 @pytest.mark.parametrize("marker", ["requirement", "case", "observed"])
 def test_markers_have_the_form_of_their_ids(marker: str) -> None:
-    prefix = {"requirement": "R-", "case": "C0", "observed": "S-"}[marker]
+    prefix = {"requirement": "R-", "case": "C", "observed": "S-"}[marker]
     assert [name for name in marked(marker) if not name.startswith(prefix)] == []

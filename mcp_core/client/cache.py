@@ -16,7 +16,13 @@ from msgspec import Raw
 
 from mcp_core import codec
 
-__all__ = ["ResponseCache"]
+__all__ = ["CACHE_BYTES", "CACHE_SIZE", "ResponseCache"]
+
+CACHE_SIZE: Final = 256
+"""Answers that a client keeps by default."""
+
+CACHE_BYTES: Final = 16 * 2**20
+"""Bytes that they may have together by default; one that has more than an eighth of it is not kept."""
 
 _SPOILED_BY: Final = {
     "notifications/tools/list_changed": ("tools/list",),
@@ -31,10 +37,23 @@ _LONGEST: Final = 10**12
 
 
 class ResponseCache:
-    """Up to `size` answers; the least recently used go first. `clock` gives seconds."""
+    """Up to `size` answers of `max_bytes` together; the least recently used go first.
 
-    def __init__(self, size: int = 256, clock: Callable[[], float] = time.monotonic) -> None:
+    The bytes of what was asked for count as well as those of the answer: both are chosen by
+    others. An answer of more than an eighth of `max_bytes` would only push out the rest, and
+    is not kept. `clock` gives seconds.
+    """
+
+    def __init__(
+        self,
+        size: int = CACHE_SIZE,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        max_bytes: int = CACHE_BYTES,
+    ) -> None:
         self._size = size
+        self.max_bytes = max_bytes
+        self._bytes = 0
         self._clock = clock
         self._kept: OrderedDict[tuple[str, bytes], tuple[float, Raw]] = OrderedDict()
         self._changes: dict[str, int] = {}
@@ -56,7 +75,7 @@ class ResponseCache:
         if found is None:
             return None
         if found[0] <= self._clock():
-            del self._kept[key]
+            self._drop(key)
             return None
         self._kept.move_to_end(key)
         return found[1]
@@ -72,15 +91,25 @@ class ResponseCache:
         """
         if ttl_ms <= 0 or (changes is not None and changes != self.changes(key[0])):
             return
+        size = len(key[1]) + len(memoryview(answer))
+        self._drop(key)  # what was kept does not hold any more, even if the new one is too large
+        if size > self.max_bytes // 8:
+            return
         # The message it came in may be large, and is let go of.
         self._kept[key] = (self._clock() + min(ttl_ms, _LONGEST) / 1000, Raw(bytes(answer)))
-        self._kept.move_to_end(key)
-        if len(self._kept) > self._size:
-            self._kept.popitem(last=False)
+        self._bytes += size
+        while len(self._kept) > self._size or self._bytes > self.max_bytes:
+            self._drop(next(iter(self._kept)))
+
+    def _drop(self, key: tuple[str, bytes]) -> None:
+        found = self._kept.pop(key, None)
+        if found is not None:
+            self._bytes -= len(key[1]) + len(memoryview(found[1]))
 
     def clear(self) -> None:
         """Forget everything: nobody hears of changes any more."""
         self._kept.clear()
+        self._bytes = 0
 
     def spoil(self, notification: str) -> None:
         """Forget what a notification says has changed."""
@@ -88,4 +117,4 @@ class ResponseCache:
         for method in methods:
             self._changes[method] = self.changes(method) + 1
         for key in [key for key in self._kept if key[0] in methods]:
-            del self._kept[key]
+            self._drop(key)

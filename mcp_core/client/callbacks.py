@@ -14,10 +14,11 @@ import msgspec
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.backend import is_cancellation, running_library
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
 from mcp_core.journal import Journal
 
-__all__ = ["Callbacks", "ClientRequestContext"]
+__all__ = ["Callbacks", "ClientRequestContext", "pass_on"]
 
 _journal = Journal(__name__)
 
@@ -66,7 +67,8 @@ class Callbacks(msgspec.Struct):
             value = await _settled(self._call(ctx, params or {}))
         except MCPError:
             raise
-        except Exception as exc:
+        except BaseException as exc:
+            pass_on(exc)
             _journal.error("the callback for %s raised %s", ctx.method, type(exc).__name__, exc=exc)
             raise InternalError("Internal client error") from None
         if isinstance(value, t.ErrorData):
@@ -82,6 +84,21 @@ class Callbacks(msgspec.Struct):
         if ctx.method == "roots/list" and self.list_roots is not None:
             return self.list_roots(ctx)
         raise MethodNotFound("Method not found", ctx.method)
+
+
+def pass_on(exc: BaseException) -> None:
+    """Raise anew what a callback is not to blame for: its task is being cancelled, or the user has had enough.
+
+    Anything else that comes out of a callback ends what the callback was called for, be it
+    `SystemExit`, `GeneratorExit` or a `CancelledError` that nobody has asked for.
+    """
+    if isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
+        raise exc
+    if isinstance(exc, GeneratorExit):
+        try:
+            running_library()
+        except RuntimeError:
+            raise exc from None  # the loop is gone, and the coroutine is being closed
 
 
 def _typed(params: Any, kind: Any) -> Any:

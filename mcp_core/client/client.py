@@ -7,8 +7,8 @@ basic/patterns/mrtr, "Client Requirements".
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
-from typing import Any, Final, Self, TypeAlias, TypeVar, cast
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any, Final, Self, TypeAlias, cast
 
 import anyio
 import msgspec
@@ -18,14 +18,22 @@ from mcp_core import codec, projection
 from mcp_core import types as t
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel
-from mcp_core.client.cache import ResponseCache
+from mcp_core.client.cache import CACHE_BYTES, ResponseCache
 from mcp_core.client.callbacks import Callbacks, ClientRequestContext, Elicit, ListRoots, Sample
+from mcp_core.client.deliveries import Deliveries
 from mcp_core.client.listening import Subscription
+from mcp_core.client.options import check_callback, check_count, check_flag, check_instance, check_seconds
+from mcp_core.client.outputs import OutputSchemas
+from mcp_core.client.patience import READ_TIMEOUT, Patience
 from mcp_core.client.reading import read_result
+from mcp_core.client.targets import Raised, opener
 from mcp_core.connection import Connection
 from mcp_core.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcp_core.errors import (
+    ConnectionClosed,
+    HTTPRefusal,
     InputRoundsExceeded,
+    InternalError,
     InvalidResult,
     LocalProtocolError,
     MCPCoreError,
@@ -33,13 +41,12 @@ from mcp_core.errors import (
     RequestTimeout,
     UnsupportedProtocolVersion,
 )
-from mcp_core.journal import Journal
+from mcp_core.journal import Complaints, Journal
+from mcp_core.journal import shown as shown_text
 from mcp_core.messages import Notification, Request, RequestId, encode_error, encode_notification, encode_response
 from mcp_core.methods import METHODS
 from mcp_core.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, is_modern, newest_first
-from mcp_core.server import Server
-from mcp_core.session import Handshake
-from mcp_core.transports.process import StdioServerParameters, open_process
+from mcp_core.session import Handshake, own_id
 
 __all__ = ["Client"]
 
@@ -48,6 +55,26 @@ PROBE_TIMEOUT: Final = 5.0
 
 _STATE_ONLY_PAUSE: Final = 0.05
 """Seconds before a call is repeated that only asked to be repeated; doubled each time."""
+
+LISTEN_TIMEOUT: Final = 30.0
+"""Seconds that the acknowledgement of a subscription may take at most."""
+
+CALLBACKS_END: Final = 5.0
+"""Seconds that callbacks have, when the client closes, for what came before."""
+
+MAX_ANSWERING: Final = 100
+"""Requests of the server's that may be with the callbacks at a time; more are refused."""
+
+MAX_INPUTS: Final = 100
+"""Inputs that a server may ask for in one round of a call."""
+
+MAX_PAGES: Final = 100
+"""Pages of a list that are read where the whole of it is wanted."""
+
+_NOT_ABOUT_THE_ERA: Final = (401, 403, 407, 429)
+"""HTTP statuses that the handshake would meet with as well: who may, and how often."""
+
+_PROGRESS: Final = "progress_callback(progress, total, message)"
 
 _NOT_OPEN: Final = "the client is not open: use `async with Client(...)`"
 
@@ -70,9 +97,23 @@ class Client:
     what they make possible is declared: `elicitation_callback(ctx, params)`,
     `sampling_callback(ctx, params)`, `list_roots_callback(ctx)`. `logging_callback(params)`
     gets log messages, `message_handler(method, params)` every other notification.
-    `log_level` asks 2026-07-28 servers for log messages with each request.
-    `read_timeout_seconds` is how long any answer may take. With `cache`, lists and resources
-    are not asked for again while they hold by their `ttl_ms` and no change was announced.
+    What came before the answer to a call reaches them in order, before the client is closed,
+    for which they have `CALLBACKS_END` seconds.
+
+    `log_level` asks 2026-07-28 servers for log messages with each request; without it they send
+    none, and a `logging_callback` gets nothing (the log says so).
+    `read_timeout_seconds` is how long a server may let a request wait without a sign of life,
+    which its progress is too, up to `LONGEST` times as long in all; `None` waits without end. A
+    limit given with a call is one for the whole call. With `cache`, lists and resources
+    are not asked for again while they hold by their `ttl_ms` and no change was announced, up to
+    `cache_max_bytes` of them. With `validate_structured_content`, what a tool gives is compared
+    with its output schema, where `jsonschema` is installed; a tool that was not listed is looked
+    up first. With `raise_exceptions`, what a handler of an in-memory server raises comes out of
+    the call as it is, not as the error that its client is sent.
+
+    Raises:
+        TypeError: An option is of the wrong type, or `target` is nothing to connect to.
+        ValueError: An option is out of range.
     """
 
     def __init__(  # noqa: PLR0913 - all but the target are keywords
@@ -88,24 +129,54 @@ class Client:
         logging_callback: LogSink | None = None,
         message_handler: MessageSink | None = None,
         log_level: t.LoggingLevel | None = None,
-        read_timeout_seconds: float | None = None,
+        read_timeout_seconds: float | None = READ_TIMEOUT,
         probe_timeout_seconds: float = PROBE_TIMEOUT,
         input_required_max_rounds: int = 10,
         cache: bool = True,
+        cache_max_bytes: int = CACHE_BYTES,
+        validate_structured_content: bool = True,
+        raise_exceptions: bool = False,
     ) -> None:
+        check_instance("client_info", client_info, t.Implementation)
+        check_instance("sampling_capabilities", sampling_capabilities, t.SamplingCapability)
+        check_callback("elicitation_callback", elicitation_callback, "elicitation_callback(ctx, params)")
+        check_callback("sampling_callback", sampling_callback, "sampling_callback(ctx, params)")
+        check_callback("list_roots_callback", list_roots_callback, "list_roots_callback(ctx)")
+        check_callback("logging_callback", logging_callback, "logging_callback(params)")
+        check_callback("message_handler", message_handler, "message_handler(method, params)")
+        check_seconds("read_timeout_seconds", read_timeout_seconds)
+        check_seconds("probe_timeout_seconds", probe_timeout_seconds, optional=False)
+        check_count("input_required_max_rounds", input_required_max_rounds, "rounds")
+        check_count("cache_max_bytes", cache_max_bytes, "bytes")
+        for name, flag in (
+            ("cache", cache),
+            ("validate_structured_content", validate_structured_content),
+            ("raise_exceptions", raise_exceptions),
+        ):
+            check_flag(name, flag)
+        if log_level is not None and log_level not in t.LOGGING_LEVELS:
+            raise ValueError(f"log_level must be one of {list(t.LOGGING_LEVELS)}; got {log_level!r}")
         if mode not in ("auto", "legacy", *MODERN_REVISIONS):
             raise ValueError(f"mode must be 'auto', 'legacy' or one of {list(MODERN_REVISIONS)}; got {mode!r}")
-        self._open = _opener(target)
+        self._raised = Raised() if raise_exceptions else None
+        self._open = opener(target, self._raised)
         self._mode = mode
         self._info = client_info or t.Implementation(name="mcp_core", version="")
         self._callbacks = Callbacks(elicitation_callback, sampling_callback, list_roots_callback, sampling_capabilities)
         self._log_sink = logging_callback
         self._message_sink = message_handler
-        self._log_level = log_level
+        self._log_level: t.LoggingLevel | None = log_level
         self._timeout = read_timeout_seconds
         self._probe_timeout = probe_timeout_seconds
         self._max_rounds = input_required_max_rounds
         self._cache = ResponseCache() if cache else None
+        if self._cache is not None:
+            self._cache.max_bytes = cache_max_bytes
+        self._outputs = OutputSchemas(validate_structured_content)
+        self._complaints = Complaints(_journal)
+        self._answering = 0
+        self._deliveries: Deliveries | None = None
+        self._patience: Patience | None = None
         self._stack: AsyncExitStack | None = None
         self._connection: Connection | None = None
         self._backend: Backend | None = None
@@ -124,24 +195,38 @@ class Client:
             raise LocalProtocolError("the client is open already")
         async with AsyncExitStack() as stack:
             stack.callback(self._forget)
-            self._backend = await stack.enter_async_context(open_backend())
-            start = await stack.enter_async_context(self._open(self._backend))
+            self._backend = backend = await stack.enter_async_context(open_backend())
+            self._deliveries = Deliveries(backend)
+            if self._timeout is not None:
+                self._patience = Patience(backend, self._timeout, self._too_late)
+                stack.callback(self._patience.close)
+            start = await stack.enter_async_context(self._open(backend))
             self._connection = start(self._connect)
             await self._negotiate()
+            if self._log_sink is not None and self._log_level is None and is_modern(self.protocol_version):
+                unasked = (
+                    "logging_callback gets nothing from a 2026-07-28 server that is not asked: give log_level, too"
+                )
+                _journal.warning(unasked)
             self._stack = stack.pop_all()
         return self
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         stack, self._stack = self._stack, None
-        self._revision = None
-        if self._cache is not None:
-            self._cache.clear()
-        if stack is not None:
-            await stack.aclose()
+        try:
+            if self._deliveries is not None and (kind is None or issubclass(kind, Exception)):
+                await self._deliveries.settled(CALLBACKS_END)
+        finally:
+            self._revision = None
+            if self._cache is not None:
+                self._cache.clear()
+            self._outputs.forget()
+            if stack is not None:
+                await stack.aclose()
 
     def _forget(self) -> None:
         """Be closed, or not open after all."""
-        self._revision = self._connection = self._backend = None
+        self._revision = self._connection = self._backend = self._deliveries = self._patience = None
 
     @property
     def protocol_version(self) -> str:
@@ -189,6 +274,10 @@ class Client:
             found: t.DiscoverResult = await self._request("server/discover", t.RequestParams(), timeout=timeout)
         except UnsupportedProtocolVersion as exc:
             await self._corrected(exc, again)
+        except HTTPRefusal as exc:
+            if exc.status in _NOT_ABOUT_THE_ERA:
+                raise
+            await self._initialize()
         except (MCPError, RequestTimeout, InvalidResult):
             await self._initialize()
         else:
@@ -201,11 +290,13 @@ class Client:
 
     async def _corrected(self, refusal: UnsupportedProtocolVersion, again: bool) -> None:
         data = refusal.data
-        supported: list[Any] = data.get("supported", []) if codec.is_object(data) else []
+        given: Any = data.get("supported") if codec.is_object(data) else None
+        supported: list[Any] = given if codec.is_array(given) else []
         mutual = [r for r in newest_first(MODERN_REVISIONS) if r in supported]
         if mutual and again:
             await self._probe(mutual[0], again=False)
-        elif any(r in supported for r in HANDSHAKE_REVISIONS):
+        elif not supported or any(r in supported for r in HANDSHAKE_REVISIONS):
+            # A server that names none it serves may serve the others all the same.
             await self._initialize()
         else:
             raise refusal
@@ -258,6 +349,8 @@ class Client:
             ConnectionClosed: It is gone.
         """
         self.protocol_version  # noqa: B018 - raises when the client is not open
+        check_seconds("timeout", timeout)
+        check_callback("progress_callback", progress_callback, _PROGRESS)
         return await self._request(
             method, params, result_type or dict, timeout=timeout, progress=progress_callback, meta=meta
         )
@@ -279,28 +372,42 @@ class Client:
         if cache is not None and key is not None and (kept := cache.get(key)) is not None:
             return read_result(kept, kind or METHODS[method].result, method)
         changes = 0 if cache is None else cache.changes(method)
-        token: list[RequestId] = []
+        own_request: RequestId = 0  # ours begin at 1
+        limit = self._patience if timeout is None else None
 
         def prepare(request_id: RequestId, given: Any) -> Any:
+            nonlocal own_request
+            own_request = request_id
             own = dict(self._envelope)
+            if limit is not None:
+                limit.begin(request_id, method)
             if progress is not None:
                 own["progressToken"] = request_id
                 self._progress[request_id] = progress
-                token.append(request_id)
-            return _with_meta(given, {**own, **(meta or {})}, cast("str", self._revision))
+            return _with_meta(given, {**own, **meta} if meta else own, cast("str", self._revision))
 
         try:
-            raw = await connection.request(
-                method, params, self._timeout if timeout is None else timeout, prepare=prepare
-            )
+            raw = await connection.request(method, params, timeout, prepare=prepare)
+        except MCPCoreError:
+            if self._raised is not None:
+                self._raised.pass_on(own_request)
+            raise
         finally:
-            for request_id in token:
-                del self._progress[request_id]
+            if progress is not None:
+                self._progress.pop(own_request, None)
+            if limit is not None:
+                limit.end(own_request)
+        if self._raised is not None:
+            self._raised.pass_on(own_request)
         result = read_result(raw, kind or METHODS[method].result, method)
         if cache is not None and key is not None:
             ttl: Any = result.get("ttlMs") if codec.is_object(result) else getattr(result, "ttl_ms", None)
             cache.put(key, raw, ttl if isinstance(ttl, int | float) else 0, changes)
         return result
+
+    def _too_late(self, request_id: RequestId, method: str) -> None:
+        late = f"{method} was not answered within {self._timeout} seconds"
+        self._require().expire(request_id, RequestTimeout(late))
 
     def _require(self) -> Connection:
         if self._connection is None:
@@ -309,7 +416,9 @@ class Client:
 
     async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> t.ListToolsResult:
         """One page of the tools. Raises as `request` does, like all that follow."""
-        return cast("t.ListToolsResult", await self._list("tools/list", cursor, meta))
+        result = cast("t.ListToolsResult", await self._list("tools/list", cursor, meta))
+        self._outputs.learn(result.tools)
+        return result
 
     async def list_resources(
         self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
@@ -346,13 +455,32 @@ class Client:
         A result with `is_error` is returned, not raised.
 
         Raises:
+            InvalidResult: Its structured content does not fit the tool's output schema.
             InputRoundsExceeded: It asks for input again and again.
         """
+        if read_timeout_seconds is not None:
+            check_seconds("read_timeout_seconds", read_timeout_seconds)
+        if progress_callback is not None:
+            check_callback("progress_callback", progress_callback, _PROGRESS)
         params = t.CallToolRequestParams(name=name, arguments=arguments)
-        return cast(
-            "t.CallToolResult",
-            await self._driven("tools/call", params, read_timeout_seconds, progress_callback, meta),
+        result: t.CallToolResult = await self._driven(
+            "tools/call", params, read_timeout_seconds, progress_callback, meta
         )
+        if result.structured_content is not None and not result.is_error:
+            await self._outputs.check(name, result.structured_content, self._all_tools)
+        return result
+
+    async def _all_tools(self) -> AsyncGenerator[list[t.Tool], None]:
+        """The tools, page by page: `MAX_PAGES` at most, and none twice."""
+        cursor: str | None = None
+        seen: set[str | None] = set()
+        while cursor not in seen and len(seen) < MAX_PAGES:
+            seen.add(cursor)
+            page = await self._list("tools/list", cursor, None)
+            yield page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                return
 
     async def read_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> t.ReadResourceResult:
         """Read a resource. Raises `InputRoundsExceeded` too."""
@@ -385,7 +513,10 @@ class Client:
         Raises:
             LocalProtocolError: 2026-07-28 has no `ping`; ask `discover` there.
         """
-        self._only_handshake("ping")
+        if is_modern(self.protocol_version):
+            raise LocalProtocolError(
+                f"ping does not exist in {self.protocol_version}; await `client.discover()` instead"
+            )
         await self._request("ping", None)
 
     async def discover(self) -> t.DiscoverResult:
@@ -412,10 +543,17 @@ class Client:
             raise LocalProtocolError(f"{method} does not exist in {self.protocol_version}")
 
     async def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification of any method."""
+        """Send a notification of any method.
+
+        Raises:
+            RequestTimeout: The server does not read what it is sent.
+        """
         self.protocol_version  # noqa: B018 - raises when the client is not open
         self._notify(method, params)
-        await self._require().flow()
+        with anyio.move_on_after(self._timeout) as scope:
+            await self._require().flow()
+        if scope.cancelled_caught:
+            raise RequestTimeout(f"{method} was not taken by the server within {self._timeout} seconds")
 
     def _notify(self, method: str, params: Any) -> None:
         self._require().notify(encode_notification(method, params))
@@ -465,10 +603,12 @@ class Client:
 
     async def _answers(self, requests: t.InputRequests) -> dict[str, Any]:
         """The answers, asked for one after the other: a user sees one question at a time."""
+        if len(requests) > MAX_INPUTS:
+            raise InvalidResult(f"the server asks for {len(requests)} inputs at once; {MAX_INPUTS} is the most")
         answers: dict[str, Any] = {}
         for key, request in requests.items():
             params: dict[str, Any] = request.params or {}
-            ctx = ClientRequestContext(self, key, request.method, params.get("_meta"))
+            ctx = ClientRequestContext(self, key, request.method, _meta_of(params))
             answers[key] = await self._callbacks.answer(ctx, params)
         return answers
 
@@ -488,6 +628,8 @@ class Client:
         Raises:
             LocalProtocolError: The handshake era tells `message_handler` by itself.
             MCPError: The server refused.
+            RequestTimeout: It acknowledged nothing within `read_timeout_seconds`, 30 at most.
+            ConnectionClosed: It ended the subscription instead, or is gone.
         """
         if not is_modern(self.protocol_version):
             raise LocalProtocolError(f"subscriptions/listen does not exist in {self.protocol_version}")
@@ -497,10 +639,10 @@ class Client:
             resources_list_changed=resources_list_changed or None,
             resource_subscriptions=resource_subscriptions or None,
         )
-        subscription = Subscription()
+        subscription = Subscription(asked)
         job = self._loop.spawn(self._listen(asked, subscription))
         try:
-            await subscription.opened()
+            await subscription.opened(LISTEN_TIMEOUT if self._timeout is None else min(self._timeout, LISTEN_TIMEOUT))
             yield subscription
         finally:
             job.cancel()
@@ -518,7 +660,7 @@ class Client:
             params = t.SubscriptionsListenRequestParams(notifications=asked)
             await self._require().request("subscriptions/listen", params, prepare=prepare)
             subscription.end()
-        except MCPCoreError as exc:
+        except Exception as exc:
             subscription.end(exc)
         finally:
             for request_id in ids:
@@ -528,53 +670,93 @@ class Client:
 
     def begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
         """Answer a request of the server's (handshake era)."""
-        if self._revision is not None and is_modern(self._revision):
-            _journal.warning("a 2026-07-28 server sent the request %s; it is not answered", request.method)
+        if peer.congested:
+            self._complaints.warning("a request %s goes unanswered: the server does not read answers", request.method)
+            return None
+        if self._revision is None or is_modern(self._revision):
+            self._complaints.warning("a 2026-07-28 server sent the request %s; it is not answered", request.method)
             return None
         if request.method == "ping":
             return encode_response(request.id, b"{}")
+        if peer.in_progress > MAX_ANSWERING:
+            busy = f"more than {MAX_ANSWERING} requests to the client are in progress; wait for answers"
+            return encode_error(request.id, InternalError(busy))
         return self._answer(request)
 
     async def _answer(self, request: Request) -> bytes:
+        self._note_answering(1)
         try:
             params = codec.decode_any(request.params)
-            ctx = ClientRequestContext(self, request.id, request.method, params.get("_meta"))
+            ctx = ClientRequestContext(self, request.id, request.method, _meta_of(params))
             result = await self._callbacks.answer(ctx, params)
             shown = projection.project(result, cast("str", self._revision))
             return encode_response(request.id, codec.encode(shown))
         except MCPError as exc:
-            return encode_error(request.id, exc)
+            return _error_answer(request.id, exc)
         except Exception as exc:
-            _journal.error("the answer to %s failed", request.method, exc=exc)
-            return encode_error(request.id, MCPError(-32603, "Internal client error"))
+            _journal.error("the answer to %s failed", shown_text(request.method), exc=exc)
+            return _error_answer(request.id, InternalError("Internal client error"))
+        finally:
+            self._note_answering(-1)
 
-    def told(self, notification: Notification) -> Coroutine[Any, Any, None] | None:
-        """Take a notification of the server's."""
+    def _note_answering(self, step: int) -> None:
+        self._answering += step
+        if self._patience is not None:
+            self._patience.answering = self._answering
+
+    def told(self, notification: Notification) -> None:
+        """Take a notification of the server's. Never raises: one that is malformed is dropped."""
         try:
-            params = cast("dict[str, Any]", codec.decode_any(notification.params))
-            return self._told(notification.method, params)
-        except (codec.Misfit, codec.Undecodable, TypeError) as exc:
-            _journal.warning("a notification %s was dropped: %s", notification.method, exc)
-            return None
+            params: dict[str, Any] = codec.decode_any(notification.params)
+            self._told(notification, params)
+        except Exception as exc:
+            self._complaints.warning("a notification %s was dropped: %s", notification.method, exc)
 
-    def _told(self, method: str, params: dict[str, Any]) -> Coroutine[Any, Any, None] | None:
+    def _told(self, notification: Notification, params: dict[str, Any]) -> None:
+        method = notification.method
         if self._cache is not None:
             self._cache.spoil(method)
-        meta: dict[str, Any] = params.get("_meta") or {}
-        subscription = self._subscriptions.get(meta.get(SUBSCRIPTION_ID, ""))
+        if method == "notifications/tools/list_changed":
+            self._outputs.forget()
+        if method == "notifications/cancelled" and self._ended_subscription(params):
+            return
+        subscription = self._subscriptions.get(own_id((_meta_of(params) or {}).get(SUBSCRIPTION_ID)) or 0)
         if subscription is not None:
             subscription.take(method, params)
-            return None
+            return
+        size = len(memoryview(notification.params))
         if method == "notifications/progress":
-            sink = self._progress.get(params.get("progressToken", ""))
-            if sink is None:
-                return None
-            return _called(sink, params.get("progress"), params.get("total"), params.get("message"))
-        if method == "notifications/message" and self._log_sink is not None:
-            return _called(self._log_sink, codec.convert(params, t.LoggingMessageNotificationParams))
-        if self._message_sink is not None:
-            return _called(self._message_sink, method, params)
-        return None
+            self._progressed(size, params)
+        elif method == "notifications/message" and self._log_sink is not None:
+            self._deliver(size, self._log_sink, codec.convert(params, t.LoggingMessageNotificationParams))
+        elif self._message_sink is not None:
+            self._deliver(size, self._message_sink, method, params)
+
+    def _progressed(self, size: int, params: dict[str, Any]) -> None:
+        token = own_id(params.get("progressToken"))
+        sink = None if token is None else self._progress.get(token)
+        if token is None or sink is None:
+            return
+        told = codec.convert(params, t.ProgressNotificationParams)
+        if self._patience is not None:
+            self._patience.sign(token)
+        self._deliver(size, sink, told.progress, told.total, told.message)
+
+    def _deliver(self, size: int, sink: Callable[..., Any], *values: Any) -> None:
+        if self._deliveries is not None:
+            self._deliveries.put(size, sink, *values)
+
+    def _ended_subscription(self, params: dict[str, Any]) -> bool:
+        """Whether the server has ended a subscription of ours (R-SUB-08)."""
+        subscription = self._subscriptions.get(own_id(params.get("requestId")) or 0)
+        if subscription is None:
+            return False
+        subscription.end()
+        # Over HTTP its stream is still open, unless the server has closed it.
+        self._require().expire(
+            own_id(params.get("requestId")) or 0, ConnectionClosed("the server ended the subscription")
+        )
+        return True
 
 
 class _Responder:
@@ -585,16 +767,23 @@ class _Responder:
         self._told = client.told
 
     def notify(self, notification: Notification, peer: Connection) -> Coroutine[Any, Any, None] | None:
-        return self._told(notification)
+        self._told(notification)
+        return None
 
 
-async def _called(sink: Callable[..., Any], *values: Any) -> None:
+def _meta_of(params: Any) -> dict[str, Any] | None:
+    """The `_meta` of params that a server has made, if it is one."""
+    meta: Any = params.get("_meta") if codec.is_object(params) else None
+    return meta if codec.is_object(meta) else None
+
+
+def _error_answer(request_id: RequestId, error: MCPError) -> bytes:
+    """The answer that an error is; one that cannot be encoded, for what a callback put in it, without its data."""
     try:
-        value = sink(*values)
-        if hasattr(value, "__await__"):
-            await value
+        return encode_error(request_id, error)
     except Exception as exc:
-        _journal.error("a callback raised %s", type(exc).__name__, exc=exc)
+        _journal.error("the error of a callback cannot be encoded", exc=exc)
+        return encode_error(request_id, InternalError("Internal client error"))
 
 
 def _with_meta(params: Any, meta: dict[str, Any], revision: str) -> Any:
@@ -606,72 +795,3 @@ def _with_meta(params: Any, meta: dict[str, Any], revision: str) -> Any:
     if meta or "_meta" in given:
         given["_meta"] = {**meta, **(given.get("_meta") or {})}
     return given or None
-
-
-# --- targets --------------------------------------------------------------------------------------
-
-Start: TypeAlias = Callable[[Callable[[Channel], Connection]], Connection]
-"""Makes the connection on a channel and lets messages in."""
-
-_C = TypeVar("_C", bound=Channel)
-
-
-def _opener(target: Any) -> Callable[[Backend], Any]:
-    if isinstance(target, StdioServerParameters):
-        return lambda backend: _over(
-            open_process(backend, target), lambda channel, receiver: backend.spawn(channel.run(receiver))
-        )
-    server = _server_of(target)
-    if server is not None:
-        return lambda backend: _in_memory(backend, server)
-    if isinstance(target, str) or type(target).__name__ == "StreamableHTTPParameters":
-        from mcp_core.transports.http_client import StreamableHTTPParameters, open_http
-
-        parameters = StreamableHTTPParameters(url=target) if isinstance(target, str) else target
-        return lambda backend: _over(open_http(backend, parameters), lambda channel, receiver: channel.start(receiver))
-    raise TypeError(f"a client connects to a Server, a URL, or the parameters of one, not to {target!r}")
-
-
-def _server_of(target: Any) -> Server[Any] | None:
-    """The server that this is, or has as its `server`."""
-    for candidate in (target, getattr(target, "server", None)):
-        if isinstance(candidate, Server):
-            return cast("Server[Any]", candidate)
-    return None
-
-
-@asynccontextmanager
-async def _over(
-    opening: AbstractAsyncContextManager[_C], let_in: Callable[[_C, Connection], object]
-) -> AsyncGenerator[Start, None]:
-    async with opening as channel:
-
-        def start(connect: Callable[[Channel], Connection]) -> Connection:
-            connection = connect(channel)
-            let_in(channel, connection)
-            return connection
-
-        yield start
-
-
-@asynccontextmanager
-async def _in_memory(backend: Backend, server: Server[Any]) -> AsyncGenerator[Start, None]:
-    from mcp_core.transports.memory import memory_pair
-
-    async with server.running() as state:
-        ours, theirs = memory_pair(backend)
-        with server.connect(backend, theirs, state) as connection:
-            theirs.start(connection)
-            undo = server.on_lifespan_failure(ours.close)
-
-            def start(connect: Callable[[Channel], Connection]) -> Connection:
-                client = connect(ours)
-                ours.start(client)
-                return client
-
-            try:
-                yield start
-            finally:
-                undo()
-                ours.close()
-                await connection.drain(0)

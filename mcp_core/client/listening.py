@@ -5,20 +5,26 @@ Spec: basic/patterns/subscriptions.
 
 from __future__ import annotations
 
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import anyio
 
+from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.errors import ConnectionClosed, RequestTimeout
 from mcp_core.subscriptions import (
     Event,
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
     ToolsListChanged,
+    wanted,
 )
 
-__all__ = ["Subscription"]
+__all__ = ["MAX_UNREAD", "Subscription"]
+
+MAX_UNREAD: Final = 1024
+"""Different events of one subscription that may wait to be read; one more ends it."""
 
 _PLAIN: Final[dict[str, Event]] = {
     "notifications/tools/list_changed": ToolsListChanged(),
@@ -30,58 +36,126 @@ _PLAIN: Final[dict[str, Event]] = {
 class Subscription:
     """The events of one `subscriptions/listen`, to iterate over.
 
-    Iteration ends when the server ends the subscription. `honoured` is the part of the
-    filter that the server will serve.
+    Iteration ends when the server ends the subscription, or when the block of
+    `Client.listen` is left. Equal events that nobody has read yet are one. `honoured` is
+    the part of the filter that the server will serve; other events are not handed on.
+
+    A server that sends more than `MAX_UNREAD` different events before any is read ends it:
+    the iteration raises `ConnectionClosed` once those that came are read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, asked: t.SubscriptionFilter) -> None:
         self.honoured: t.SubscriptionFilter | None = None
+        self._asked = asked
         self._acknowledged = anyio.Event()
-        self._send, self._events = anyio.create_memory_object_stream[Event](float("inf"))
+        self._unread: dict[Event, None] = {}
+        """In the order in which they came; a dict, so that equal ones are one."""
+        self._news = anyio.Event()
+        self._ended = False
         self._error: Exception | None = None
 
-    def take(self, method: str, params: dict[str, object]) -> None:
-        """Take a notification that carries the subscription's id."""
-        if method == "notifications/subscriptions/acknowledged":
-            from mcp_core import codec
+    # --- as the client sees it ----------------------------------------------------------
 
-            self.honoured = codec.convert(params.get("notifications"), t.SubscriptionFilter)
-            self._acknowledged.set()
+    def take(self, method: str, params: dict[str, Any]) -> None:
+        """Take a notification that carries the subscription's id.
+
+        Raises:
+            Misfit: The acknowledgement names no filter.
+        """
+        if method == "notifications/subscriptions/acknowledged":
+            self._acknowledge(params)
         elif method == "notifications/resources/updated":
-            self._add(ResourceUpdated(str(params.get("uri"))))
+            uri = params.get("uri")
+            if isinstance(uri, str):
+                self._add(ResourceUpdated(uri))
         elif method in _PLAIN:
             self._add(_PLAIN[method])
 
+    def _acknowledge(self, params: dict[str, Any]) -> None:
+        if self.honoured is None:  # the first one counts
+            self.honoured = codec.convert(params.get("notifications"), t.SubscriptionFilter)
+            self._acknowledged.set()
+
     def _add(self, event: Event) -> None:
-        try:
-            self._send.send_nowait(event)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
-            return  # nobody listens any more
+        if self._ended or event in self._unread or not self._is_wanted(event):
+            return
+        if len(self._unread) >= MAX_UNREAD:
+            lost = f"more than {MAX_UNREAD} events were not read: listen again, and read anew what they are about"
+            self.end(ConnectionClosed(lost))
+            return
+        self._unread[event] = None
+        self._news.set()
+
+    def _is_wanted(self, event: Event) -> bool:
+        """Whether it was asked for and acknowledged. A resource within one that was counts, too (R-RES-11)."""
+        if self.honoured is None:
+            return False
+        filters = (self._asked, self.honoured)
+        if isinstance(event, ResourceUpdated):
+            return all(_is_within(event.uri, each.resource_subscriptions or []) for each in filters)
+        return all(wanted(event, each) for each in filters)
 
     def end(self, error: Exception | None = None) -> None:
-        """The server ended it, or refused it."""
-        self._error = error
-        self._acknowledged.set()
-        self._send.close()
+        """Note that the server has ended it, or refused it. What came before can still be read."""
+        if not self._ended:
+            self._ended = True
+            self._error = error
+            self._acknowledged.set()
+            self._news.set()
 
     def close(self) -> None:
-        """Let go of what was not iterated over."""
-        self._send.close()
-        self._events.close()
+        """Let go of what was not read."""
+        self.end()
+        self._error = None
+        self._unread.clear()
 
-    async def opened(self) -> None:
-        """Wait for the acknowledgement. Raises what the server refused with."""
-        await self._acknowledged.wait()
+    @property
+    def ended(self) -> bool:
+        """Whether no more events will come."""
+        return self._ended
+
+    async def opened(self, seconds: float | None) -> None:
+        """Wait for the acknowledgement.
+
+        Raises:
+            RequestTimeout: None came within `seconds`.
+            ConnectionClosed: The server ended it instead.
+            MCPCoreError: What the server refused with.
+        """
+        with anyio.move_on_after(seconds):
+            await self._acknowledged.wait()
+        if self.honoured is not None:
+            return  # even if it has ended since: what came before can be read
         if self._error is not None:
             raise self._error
+        if self._ended:
+            raise ConnectionClosed("the server ended the subscription before it acknowledged it")
+        raise RequestTimeout(f"subscriptions/listen was not acknowledged within {seconds} seconds")
+
+    # --- as its subscriber sees it --------------------------------------------------------
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Event:
-        try:
-            return await self._events.receive()
-        except anyio.EndOfStream:
-            if self._error is not None:
-                raise self._error from None
-            raise StopAsyncIteration from None
+        while True:
+            if self._unread:
+                event = next(iter(self._unread))
+                del self._unread[event]
+                return event
+            if self._ended:
+                if self._error is not None:
+                    raise self._error
+                raise StopAsyncIteration
+            if self._news.is_set():
+                self._news = anyio.Event()  # one for all who wait
+            await self._news.wait()
+
+
+def _is_within(uri: str, subscribed: list[str]) -> bool:
+    """Whether a resource is one of these, or below one of them."""
+    return any(
+        uri == known or (uri.startswith(known) and (known[-1:] in "/:#?" or uri[len(known)] in "/?#"))
+        for known in subscribed
+        if known
+    )

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from mcp_core import Client, MCPError, RequestContext, Server
 from mcp_core.client import StdioServerParameters
-from mcp_core.client.cache import ResponseCache
+from mcp_core.client.cache import CACHE_BYTES, ResponseCache
 from mcp_core.subscriptions import (
     Event,
     PromptsListChanged,
@@ -178,6 +178,24 @@ def test_the_least_recently_used_answers_go_first() -> None:
     assert [page for page in "abcd" if cache.get(key(cursor=page)) is not None] == ["a", "c", "d"]
     cache.put(key(cursor="d"), ANSWER, 1000)  # the same again takes no more room
     assert [page for page in "abcd" if cache.get(key(cursor=page)) is not None] == ["a", "c", "d"]
+
+
+@pytest.mark.fault("S-31")
+def test_there_is_room_for_so_many_bytes() -> None:
+    cache = ResponseCache(max_bytes=80_000)
+    assert CACHE_BYTES == 16 * 2**20
+    for number in range(100):
+        cache.put(("resources/read", str(number).encode()), Raw(b"x" * 9_000), 1000)
+    kept = [number for number in range(100) if cache.get(("resources/read", str(number).encode()))]
+    assert kept == list(range(92, 100))
+    cache.put(("resources/read", b"99"), Raw(b"x" * 10_001), 1000)  # too large, and the older is not true any more
+    assert cache.get(("resources/read", b"99")) is None
+    cache.put(("resources/read", b"x" * 10_001), Raw(b"{}"), 1000)  # what was asked for counts as well
+    assert cache.get(("resources/read", b"x" * 10_001)) is None
+    assert cache.get(("resources/read", b"98")) is not None
+    cache.spoil("notifications/resources/updated")
+    cache.put(("resources/read", b"0"), Raw(b"x" * 9_000), 1000)
+    assert cache.get(("resources/read", b"0")) is not None
 
 
 def test_there_is_room_for_256() -> None:

@@ -155,7 +155,9 @@ async def test_structured_content_and_meta_are_the_authors() -> None:
         meta = {"bookshop/record_ids": ["bk_17", None], "io.modelcontextprotocol/mine": 1}
         return CallToolResult(content=[], structured_content={"matches": "three"}, _meta=meta)
 
-    async with Client(Server("Bookshop", on_list_tools=tools, on_call_tool=call)) as client:
+    server = Server("Bookshop", on_list_tools=tools, on_call_tool=call)
+    # A client that looks would refuse it; what the server sends is what the author said.
+    async with Client(server, validate_structured_content=False) as client:
         assert (await client.list_tools()).tools[0].output_schema == schema
         result = await client.call_tool("x")
     assert result.structured_content == {"matches": "three"}

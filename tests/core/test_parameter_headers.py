@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mcp_core import Client, RequestContext, Server
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.parameter_headers import MAX_NAME, InvalidMark, parameter_headers
 from mcp_core.types import ListToolsResult, PaginatedRequestParams, Tool
 from mcp_typed import InvalidSignature, MCPServer
 
@@ -299,3 +299,11 @@ async def test_a_mark_in_a_model_is_reached_where_the_schema_has_no_references()
     async with Client(mcp) as client:
         (tool,) = (await client.list_tools()).tools
     assert parameter_headers(tool.input_schema) == {("place", "city"): "City"}
+
+
+def test_the_name_of_a_header_has_a_length() -> None:
+    assert parameter_headers({"properties": {"a": {"type": "string", "x-mcp-header": "H" * MAX_NAME}}})
+    with pytest.raises(InvalidMark) as caught:
+        parameter_headers({"properties": {"a\n" * 10_000: {"type": "string", "x-mcp-header": "H" * 10**6}}})
+    assert len(str(caught.value)) < 500
+    assert str(caught.value).isprintable()

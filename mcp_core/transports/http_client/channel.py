@@ -18,7 +18,7 @@ from mcp_core import codec
 from mcp_core.backend import Backend
 from mcp_core.channel import Receiver
 from mcp_core.errors import ConnectionClosed, HeaderMismatch, MCPCoreError
-from mcp_core.journal import Journal
+from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import ErrorResponse, Notification, Request, RequestId, decode_frame
 from mcp_core.transports.http_client.endpoint import Endpoint, StreamableHTTPParameters, told
 from mcp_core.transports.http_client.handshake import INITIALIZED, Handshake
@@ -34,6 +34,12 @@ __all__ = ["HTTPChannel", "open_http"]
 _journal = Journal(__name__)
 
 _CANCELLED: Final = "notifications/cancelled"
+
+MAX_POSTS: Final = 100
+"""Answers to requests of the server's that may be on their way at a time; those beyond are dropped."""
+
+MAX_NOTICES: Final = 100
+"""Notifications that may wait to be sent before who sends them has to wait."""
 
 _GRACE: Final = 2.0
 """Seconds that messages which nobody waits for may still take when the client closes."""
@@ -59,11 +65,6 @@ async def open_http(backend: Backend, parameters: StreamableHTTPParameters) -> A
 class HTTPChannel:
     """Takes messages out, each by a POST, and brings in what comes back."""
 
-    congested = False
-
-    def resume(self) -> None:
-        """Streams are read on their own."""
-
     def __init__(self, backend: Backend, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._receiver: Receiver | None = None
@@ -72,7 +73,9 @@ class HTTPChannel:
         self._listening = Jobs(backend)
         self._notices: deque[tuple[Notification, bytes]] = deque()
         self._session = session = Session()
-        self._marks = Marks()
+        self._marks = Marks(endpoint.patience)
+        self._complaints = Complaints(_journal)
+        self._room = anyio.Event()
         self._posts = Posts(endpoint, session, Headers(session, self._marks), self._hand_on)
         listener = Listener(endpoint, session, self._hand_on, self._listening)
         self._handshake = Handshake(self._posts, session, listener, self._messages, endpoint.patience)
@@ -92,7 +95,10 @@ class HTTPChannel:
         if isinstance(frame, Request):
             self._requests.spawn(self._request(frame, message), frame.id)
         elif not isinstance(frame, Notification):
-            self._messages.spawn(self._posts.one_way(frame, message))
+            if len(self._messages) < MAX_POSTS:
+                self._messages.spawn(self._posts.one_way(frame, message))
+            else:
+                self._complaints.warning("an answer was dropped: the server asks faster than it takes answers")
         elif frame.method == _CANCELLED:
             self._cancel(frame, message)
         else:
@@ -102,8 +108,20 @@ class HTTPChannel:
             if len(self._notices) == 1:
                 self._messages.spawn(self._work_off())
 
+    @property
+    def congested(self) -> bool:
+        """Whether notifications wait for those before them."""
+        return len(self._notices) > MAX_NOTICES
+
     async def drained(self) -> None:
-        """Nothing piles up here."""
+        """Wait until fewer do. Each has a bounded time, so that this has an end."""
+        while self.congested and not self._closed:
+            if self._room.is_set():  # or whoever waits for this one would never hear of it
+                self._room = anyio.Event()
+            await self._room.wait()
+
+    def resume(self) -> None:
+        """Streams are read on their own: what comes is bounded where it waits for callbacks."""
 
     def _cancel(self, frame: Notification, message: bytes) -> None:
         """A request is not wanted any more: in the stateless era, closing its stream says so (R-CANC-05)."""
@@ -121,6 +139,7 @@ class HTTPChannel:
             else:
                 await self._posts.one_way(frame, message)
             self._notices.popleft()
+            self._room.set()
 
     # --- requests --------------------------------------------------------------------------------
 
@@ -146,8 +165,13 @@ class HTTPChannel:
         except SessionEnded:
             await self._handshake.begin_anew(session_id)
             answer = await self._posts.request(request, message, take)
+        except HeaderMismatch:
+            if not await self._marks.reread(request, self._posts.answer):
+                raise
+            answer = await self._posts.request(request, message, take)
         if answer is None:
             return
+        # The same, with a status of success.
         if _is_header_mismatch(answer) and await self._marks.reread(request, self._posts.answer):
             answer = await self._posts.request(request, message, take)
         if answer is not None:
@@ -175,6 +199,7 @@ class HTTPChannel:
     async def aclose(self) -> None:
         """End what is open, and the session. What waits for answers is told that none will come."""
         self._closed = True
+        self._room.set()
         with anyio.move_on_after(_GRACE):
             await self._messages.ended()
         everything = (self._requests, self._messages, self._listening)

@@ -11,18 +11,29 @@ import base64
 from typing import Any, Final
 
 from mcp_core import codec
+from mcp_core.errors import LocalProtocolError
 from mcp_core.messages import Frame, Notification, Request
 from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
 from mcp_core.transports.http_client.marks import Marks
 from mcp_core.transports.http_client.session import VERSION, Session
 
-__all__ = ["Headers"]
+__all__ = ["MAX_MIRRORED", "MAX_VALUE", "Headers"]
+
+MAX_VALUE: Final = 8000
+"""Bytes of a header that repeats what a message says: with more, common servers and proxies refuse the request."""
+
+MAX_MIRRORED: Final = 16_000
+"""Bytes of all of them together, names included."""
 
 _JSON: Final = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
 
 _NAMED_BY_EXTENSIONS: Final = {"tasks/get": "taskId", "tasks/update": "taskId", "tasks/cancel": "taskId"}
 """The same as `Method.name_field`, of methods that the core does not serve."""
+
+
+_BITS: Final = 4096
+"""Of an integer in a header; Python refuses to write much longer ones."""
 
 
 class Headers:
@@ -33,7 +44,11 @@ class Headers:
         self._marks = marks
 
     def of(self, frame: Frame) -> dict[str, str]:
-        """The headers of one message."""
+        """The headers of one message.
+
+        Raises:
+            LocalProtocolError: An argument does not fit into the header that repeats it.
+        """
         if isinstance(frame, Request) and frame.method == "initialize":
             return dict(_JSON)  # it begins a session, and settles the version
         headers = {**self._session.headers(), **_JSON}
@@ -54,6 +69,7 @@ class Headers:
         headers = {"mcp-name": _value(named)} if isinstance(named, str) else {}
         if frame.method == "tools/call":
             headers |= self._parameters(named, params.get("arguments"))
+        _check_size(headers)
         return headers
 
     def _parameters(self, tool: Any, arguments: Any) -> dict[str, str]:
@@ -66,6 +82,16 @@ class Headers:
         return headers
 
 
+def _check_size(headers: dict[str, str]) -> None:
+    total = 0
+    for name, value in headers.items():
+        total += len(name) + len(value)
+        if len(value) > MAX_VALUE:
+            raise LocalProtocolError(f"the header {name!r} takes {MAX_VALUE} bytes; got {len(value)}")
+    if total > MAX_MIRRORED:
+        raise LocalProtocolError(f"the headers that repeat arguments take {MAX_MIRRORED} bytes; got {total}")
+
+
 def _text(given: Any) -> str | None:
     """An argument as a header says it; `None` for what no header says."""
     if isinstance(given, str):
@@ -74,6 +100,8 @@ def _text(given: Any) -> str | None:
         return "true" if given else "false"
     if isinstance(given, float) and given.is_integer():
         return str(int(given))
+    if isinstance(given, int) and given.bit_length() > _BITS:
+        raise LocalProtocolError(f"an integer of {given.bit_length()} bits does not fit into a header")
     return str(given) if isinstance(given, int | float) else None
 
 

@@ -36,6 +36,9 @@ class Jobs:
         if not self._jobs:
             self._empty.set()
 
+    def __len__(self) -> int:
+        return len(self._jobs)
+
     def cancel(self, key: object) -> None:
         """Cancel what was spawned under this key, if it is under way."""
         job = self._jobs.get(key)
@@ -50,5 +53,6 @@ class Jobs:
     async def ended(self) -> None:
         """Wait until nothing is under way."""
         while self._jobs:
-            self._empty = anyio.Event()
+            if self._empty.is_set():
+                self._empty = anyio.Event()
             await self._empty.wait()

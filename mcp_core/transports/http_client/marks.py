@@ -10,16 +10,27 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+import anyio
 import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
-from mcp_core.journal import Journal
+from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import Request, Response, decode_frame, encode_request, encode_response
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.transports.http_client.endpoint import told
+from mcp_core.transports.lines import MAX_MESSAGE
 
-__all__ = ["Ask", "Marked", "Marks"]
+__all__ = ["MAX_KNOWN", "MAX_MARKS", "MAX_REREAD_PAGES", "Ask", "Marked", "Marks"]
+
+MAX_MARKS: Final = 256
+"""Parameters of one tool that may be mirrored; a tool with more is left out."""
+
+MAX_KNOWN: Final = 20_000
+"""Tools and marks together that are remembered of one server."""
+
+MAX_REREAD_PAGES: Final = 100
+"""Pages of the list of tools that are read to find one tool's marks anew."""
 
 _journal = Journal(__name__)
 
@@ -35,9 +46,12 @@ _NONE: Final[Marked] = {}
 class Marks:
     """The marks of the tools that were listed, by name."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience: float = 30.0) -> None:
         self._marks: dict[str, Marked] = {}
+        self._known = 0
         self._rereadings = 0
+        self._patience = patience
+        self._complaints = Complaints(_journal)
 
     def of(self, tool: str) -> Marked:
         """Those of one tool; none where it is not known."""
@@ -60,14 +74,28 @@ class Marks:
     def _is_possible(self, tool: Any) -> bool:
         if not codec.is_object(tool):
             return True
-        name = str(tool.get("name"))
+        given: Any = tool.get("name")
+        if not isinstance(given, str):
+            return True  # what is wrong with it, its reader says
+        name = given
         try:
-            self._marks[name] = parameter_headers(tool.get("inputSchema", {}))
+            marks = parameter_headers(tool.get("inputSchema", {}))
+            if len(marks) > MAX_MARKS:
+                raise InvalidMark(f"more than {MAX_MARKS} parameters are mirrored in headers")
         except InvalidMark as exc:
-            self._marks.pop(name, None)
-            _journal.warning("tool %s was left out: %s", name, str(exc))
+            self._forget(name)
+            self._complaints.warning("tool %s was left out: %s", name, exc)
             return False
+        self._forget(name)
+        if self._known + 1 + len(marks) <= MAX_KNOWN:
+            self._marks[name] = marks
+            self._known += 1 + len(marks)
         return True
+
+    def _forget(self, name: str) -> None:
+        marks = self._marks.pop(name, None)
+        if marks is not None:
+            self._known -= 1 + len(marks)
 
     async def reread(self, request: Request, ask: Ask) -> bool:
         """Read the list of tools anew after a refusal over headers (R-HTTP-26); whether that helps."""
@@ -78,18 +106,27 @@ class Marks:
         before = self._marks.get(called)
         meta: dict[str, Any] = dict(params.get("_meta") or {})
         meta.pop("progressToken", None)
-        page: dict[str, Any] = {"_meta": meta}
         try:
-            while self._marks.get(called) == before:
-                answer = await self._listed(page, ask)
-                self.read(answer)
-                cursor = _cursor(answer)
-                if cursor is None:
-                    break
-                page["cursor"] = cursor
+            with anyio.fail_after(self._patience):
+                await self._read_pages(called, before, meta, ask)
         except Exception as exc:
             _journal.debug("the list of tools could not be read anew: %s", told(exc))
         return self._marks.get(called) != before
+
+    async def _read_pages(self, called: str, before: Marked | None, meta: dict[str, Any], ask: Ask) -> None:
+        """Read until the tool's marks are others than before: so many pages and bytes, and none twice."""
+        page: dict[str, Any] = {"_meta": meta}
+        seen: set[str] = set()
+        size = 0
+        while self._marks.get(called) == before and len(seen) < MAX_REREAD_PAGES and size <= MAX_MESSAGE:
+            answer = await self._listed(page, ask)
+            size += len(answer)
+            self.read(answer)
+            cursor = _cursor(answer)
+            if cursor is None or cursor in seen:
+                return
+            seen.add(cursor)
+            page["cursor"] = cursor
 
     async def _listed(self, page: dict[str, Any], ask: Ask) -> bytes:
         self._rereadings += 1

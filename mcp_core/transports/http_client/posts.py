@@ -11,12 +11,21 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from mcp_core.errors import ConnectionClosed, InvalidResult, MethodNotFound
-from mcp_core.journal import Journal
+from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidResult, MethodNotFound
+from mcp_core.journal import Complaints, Journal, shown
 from mcp_core.messages import ErrorResponse, Frame, Request, Response, decode_frame, encode_error
-from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, body_of, is_stream, told, without_secrets
+from mcp_core.session import own_id
+from mcp_core.transports.http_client.endpoint import (
+    RESPONSE_ENDS,
+    Endpoint,
+    body_of,
+    discard,
+    is_stream,
+    told,
+    without_secrets,
+)
 from mcp_core.transports.http_client.headers import Headers
-from mcp_core.transports.http_client.session import SESSION_ID, Session
+from mcp_core.transports.http_client.session import SESSION_ID, Session, checked_session_id
 from mcp_core.transports.http_client.streams import Awaited, Stream, Take
 
 if TYPE_CHECKING:
@@ -42,17 +51,24 @@ class Posts:
         self._session = session
         self._headers = headers
         self._hand_on = hand_on
+        self._complaints = Complaints(_journal)
 
     async def one_way(self, frame: Frame, message: bytes) -> None:
-        """Post what has no answer. Raises nothing: who sent it does not wait."""
+        """Post what has no answer. Raises nothing: who sent it does not wait.
+
+        The response may take as long as anything that the endpoint has patience for: what is
+        sent later may have to wait for it.
+        """
         try:
-            async with self._endpoint.post(message, self._headers.of(frame)) as response:
-                if not response.is_success:
-                    _journal.warning("a message was refused with HTTP status %s", str(response.status_code))
-                with anyio.move_on_after(RESPONSE_ENDS):
-                    await response.aread()  # there should be nothing; a stream would hold up what comes next
+            with anyio.fail_after(self._endpoint.patience):
+                async with self._endpoint.exchange("POST", self._headers.of(frame), message) as response:
+                    if not response.is_success:
+                        self._complaints.warning("a message was refused with HTTP status %s", response.status_code)
+                    await discard(
+                        response, RESPONSE_ENDS
+                    )  # there should be nothing; a stream would hold up what comes next
         except Exception as exc:
-            _journal.warning("a message could not be sent: %s", told(exc))
+            self._complaints.warning("a message could not be sent: %s", told(exc))
 
     async def request(self, request: Request, message: bytes, take: Take) -> bytes | None:
         """Post a request, and read on until its answer is there.
@@ -61,12 +77,13 @@ class Posts:
 
         Raises:
             InvalidResult: What came is none.
+            HTTPRefusal: The status of the response is none of success.
             SessionEnded: There is no such session.
             ConnectionClosed: Its stream broke off.
         """
-        async with self._endpoint.post(message, self._headers.of(request)) as response:
+        async with self._endpoint.exchange("POST", self._headers.of(request), message) as response:
             if request.method == "initialize" and response.is_success:
-                self._session.session_id = response.headers.get(SESSION_ID)
+                self._session.session_id = checked_session_id(response.headers.get(SESSION_ID))
             if not response.is_success or not is_stream(response):
                 return self._answer_in(await body_of(response), request, response)
             stream = Stream(self._endpoint, self._session, self._hand_on, Awaited(request, take))
@@ -90,22 +107,26 @@ class Posts:
 
         Raises:
             InvalidResult: It holds none.
+            HTTPRefusal: Its status is none of success; also what it holds, if that is an error.
             SessionEnded: It says that there is no such session.
         """
         frames = [(message, decode_frame(message)) for message in self._session.messages_in(body)]
         for message, frame in frames:
-            if isinstance(frame, Response) and frame.id == request.id:
+            if isinstance(frame, Response) and (frame.id == request.id or own_id(frame.id) == request.id):
                 return message
         refusal = next((frame for _, frame in frames if isinstance(frame, ErrorResponse)), None)
         unknown_method = refusal is not None and isinstance(refusal.error, MethodNotFound)
         if response.status_code == 404 and not unknown_method and SESSION_ID in response.request.headers:
             raise SessionEnded("the session has ended, and a new one does not last; connect anew")
-        if refusal is not None:
+        if refusal is not None and response.is_success:
             # What the server could not read has no id, or one of the server's own.
             return encode_error(request.id, refusal.error)
-        status = f"HTTP status {response.status_code} {response.reason_phrase}".rstrip()
+        if refusal is not None:
+            raise HTTPRefusal.of(refusal.error, response.status_code, response.headers)
+        status = f"HTTP status {response.status_code} {shown(response.reason_phrase)}".rstrip()
         if response.is_success:
             raise InvalidResult(f"the server answered {request.method} with {status}, and no JSON-RPC answer to it")
         if response.has_redirect_location:
             status += f" to {without_secrets(response.headers['location'])}"
-        raise InvalidResult(f"the server answered {request.method} with {status}")
+        error = InvalidResult(f"the server answered {request.method} with {status}")
+        raise HTTPRefusal.of(error, response.status_code, response.headers)

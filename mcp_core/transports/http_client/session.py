@@ -12,11 +12,19 @@ from typing import Any, Final
 from msgspec import Raw
 
 from mcp_core import codec, envelope
+from mcp_core.errors import InvalidResult
 from mcp_core.handlers import read_meta
+from mcp_core.journal import shown
 from mcp_core.messages import Notification, Request, Response, decode_frame, is_batch
 from mcp_core.revisions import V2025_03_26
 
-__all__ = ["SESSION_ID", "VERSION", "Session", "agreed_version"]
+__all__ = ["MAX_BATCH", "MAX_SESSION_ID", "SESSION_ID", "VERSION", "Session", "agreed_version", "checked_session_id"]
+
+MAX_SESSION_ID: Final = 4096
+"""Characters that the id of a session may have: it goes with every request."""
+
+MAX_BATCH: Final = 4 * 2**20
+"""Bytes of an array of messages that is taken apart. Each element costs many times its bytes."""
 
 SESSION_ID: Final = "mcp-session-id"
 VERSION: Final = "mcp-protocol-version"
@@ -66,12 +74,24 @@ class Session:
 
     def messages_in(self, text: bytes) -> list[bytes]:
         """The messages of a body or an event: one, or in 2025-03-26 an array of them."""
-        if self.version == V2025_03_26 and is_batch(text):
+        if self.version == V2025_03_26 and len(text) <= MAX_BATCH and is_batch(text):
             try:
                 return [bytes(message) for message in _array(text)]
             except (codec.Misfit, codec.Undecodable):
                 return [text]
         return [text]
+
+
+def checked_session_id(given: str | None) -> str | None:
+    """A session id as it may be sent back (R-HTTPL-09).
+
+    Raises:
+        InvalidResult: It is too long, or more than visible ASCII.
+    """
+    if given is None or (0 < len(given) <= MAX_SESSION_ID and all("!" <= char <= "~" for char in given)):
+        return given
+    what = f"visible ASCII of {MAX_SESSION_ID} characters at most"
+    raise InvalidResult(f"the server gave a session id that is not {what}: {shown(given)!r}")
 
 
 def agreed_version(frame: Response) -> str | None:

@@ -9,16 +9,19 @@ R-HTTPL-04, R-HTTPL-07, R-HTTPL-08.
 
 from __future__ import annotations
 
+import codecs
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
 
 from mcp_core.errors import ConnectionClosed, InvalidResult
 from mcp_core.journal import Journal
-from mcp_core.messages import ErrorResponse, Request, Response, decode_frame
-from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, is_stream, told
+from mcp_core.messages import ErrorResponse, Request, Response, decode_frame, encode_error
+from mcp_core.session import own_id
+from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, abandon, is_stream, told
 from mcp_core.transports.http_client.jobs import Jobs
 from mcp_core.transports.http_client.session import Session
 from mcp_core.transports.lines import MAX_MESSAGE
@@ -39,6 +42,15 @@ _LONGEST_PAUSE: Final = 30.0
 _SHORT: Final = 5.0
 """Seconds within which a stream that ends empty was none."""
 
+LONGEST_RETRY: Final = 300.0
+"""Seconds that a server may have us wait before a stream is taken up again."""
+
+_SHORTEST_PAUSE: Final = 0.05
+"""Seconds between two attempts at least, or a server could keep us at it without a pause."""
+
+MAX_EVENT_ID: Final = 1024
+"""Characters of an event's id that is sent back; a stream with a longer one cannot be taken up."""
+
 Take: TypeAlias = Callable[[bytes], None]
 """Takes a message."""
 
@@ -58,7 +70,11 @@ class Awaited:
     def takes(self, message: bytes) -> bool:
         """Take a message if it is the answer; whether it is."""
         frame = decode_frame(message)
-        if not isinstance(frame, Response | ErrorResponse) or frame.id != self._id:
+        if not isinstance(frame, Response | ErrorResponse):
+            return False
+        if isinstance(frame, ErrorResponse) and frame.id is None:
+            message = encode_error(self._id, frame.error)  # on its own stream it can be of no other (C097)
+        elif frame.id != self._id and own_id(frame.id) != self._id:
             return False
         self._take(message)
         return True
@@ -90,15 +106,17 @@ class Stream:
         import httpx2
 
         answered = False
+        source: Any = _Text(response)
         # Without an end to the stream, the connection is closed and serves no other request.
         with anyio.CancelScope() as rest:
             try:
-                async for event in httpx2.EventSource(response, MAX_MESSAGE):
+                async for event in httpx2.EventSource(source, MAX_MESSAGE):
                     self._note(event)
                     if event.event == "message" and event.data and self._answered_by(event.data.encode()):
                         answered = True
                         rest.deadline = anyio.current_time() + RESPONSE_ENDS
             except httpx2.SSEError as exc:
+                await abandon(response, source.text)
                 raise InvalidResult(str(exc)) from None
             except httpx2.HTTPError as exc:
                 self.broke_off = True
@@ -108,9 +126,10 @@ class Stream:
     def _note(self, event: httpx2.ServerSentEvent) -> None:
         self._has_brought = True
         if event.id:
-            self.last_event_id = event.id
+            can_be_sent = len(event.id) <= MAX_EVENT_ID and event.id.isascii() and event.id.isprintable()
+            self.last_event_id = event.id if can_be_sent else None
         if event.retry is not None and event.retry >= 0:
-            self.retry = event.retry / 1000
+            self.retry = min(event.retry, LONGEST_RETRY * 1000) / 1000  # compared as an integer: it may be no float
 
     def _answered_by(self, text: bytes) -> bool:
         """Hand on what an event brings; whether the answer was among it."""
@@ -139,7 +158,7 @@ class Stream:
                 self.last_event_id = None  # nothing was missed, and the stream goes no further: have another
             if failures >= tries:
                 raise ConnectionClosed(f"the stream of {self._whose} broke off, and could not be taken up again")
-            await anyio.sleep(max(self.retry, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
+            await anyio.sleep(max(self.retry, _SHORTEST_PAUSE, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
 
     async def _take_up(self, opened: Callable[[], None]) -> bool:
         """Ask once for what is left of it; whether the answer was among that.
@@ -151,7 +170,7 @@ class Stream:
 
         self._was_given = self._has_brought = False
         try:
-            async with self._endpoint.get(self._headers()) as response:
+            async with self._endpoint.exchange("GET", self._headers()) as response:
                 if response.status_code < 500 and not (response.is_success and is_stream(response)):
                     status = response.status_code
                     raise _NoStream(f"the server refused the stream of {self._whose}: HTTP status {status}")
@@ -172,6 +191,33 @@ class Stream:
     @property
     def _whose(self) -> str:
         return "the session" if self._awaited is None else self._awaited.method
+
+
+class _Text:
+    """A response as `EventSource` reads it: UTF-8 whatever it says, without a byte order mark (HTML, 9.2.5).
+
+    What the server calls the encoding could be anything that Python knows. And what comes
+    compressed may be a thousand times as much in one piece: others have their turn in between.
+    """
+
+    def __init__(self, response: httpx2.Response) -> None:
+        self.request = response.request
+        self.headers = response.headers
+        self._response = response
+        self.text = self._read()
+
+    def aiter_text(self) -> AsyncGenerator[str, None]:
+        return self.text
+
+    async def _read(self) -> AsyncGenerator[str, None]:
+        decoder = codecs.getincrementaldecoder("utf-8-sig")("replace")
+        async with aclosing(self._response.aiter_bytes()) as pieces:
+            async for piece in pieces:
+                yield decoder.decode(piece)
+                # Not to be cancelled here: httpx2 leaves generators behind that do not end in a read.
+                with anyio.CancelScope(shield=True):
+                    await anyio.lowlevel.checkpoint()
+        yield decoder.decode(b"", final=True)
 
 
 class Listener:
