@@ -10,16 +10,18 @@ from __future__ import annotations
 import warnings
 from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
+import msgspec
 from msgspec import Raw
 
+from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.announcer import Announcer
+from mcp_core.announcer import Announcer, Loop
 from mcp_core.connection import Connection
 from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
-from mcp_core.errors import InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
+from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
 from mcp_core.messages import (
     Malformed,
@@ -229,11 +231,14 @@ class Server(Generic[L]):
         """Whether clients are told that log messages may come."""
         return self.serves(_SET_LEVEL)
 
-    def capabilities(self, revision: str) -> t.ServerCapabilities:
-        """What a client of this revision is told that the server offers."""
+    def capabilities(self, revision: str, *, hears_changes: bool = True) -> t.ServerCapabilities:
+        """What a client of this revision is told that the server offers.
+
+        One that `hears_changes` of nothing, since nothing lasts between its requests, is not told that it will.
+        """
         serves = self.serves
-        changes = serves("subscriptions/listen") if is_modern(revision) else self._bus is not None
-        subscribe = changes if is_modern(revision) else serves("resources/subscribe")
+        changes = serves("subscriptions/listen") if is_modern(revision) else self._bus is not None and hears_changes
+        subscribe = changes if is_modern(revision) else serves("resources/subscribe") and hears_changes
         return t.ServerCapabilities(
             experimental=self.experimental,
             logging={} if self.declares_logging else None,
@@ -253,10 +258,11 @@ class Server(Generic[L]):
         peer: Any = ctx.peer
         if not served or not peer.shakes_hands:
             raise UnsupportedProtocolVersion(params.protocol_version, self._offered(with_handshake=False))
-        handshake = peer.handshake = Handshake.negotiate(params, served)
+        handshake = peer.handshake = Handshake.negotiate(_of_bounded_size(params), served)
+        hears_changes = getattr(peer, "hears_changes", True)
         return t.InitializeResult(
             protocol_version=handshake.revision,
-            capabilities=self.capabilities(handshake.revision),
+            capabilities=self.capabilities(handshake.revision, hears_changes=hears_changes),
             server_info=self.info,
             instructions=self.instructions,
         )
@@ -296,11 +302,18 @@ class Server(Generic[L]):
         if self._listen is not None:
             self._listen.close()
 
-    def on_change(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Be told of each announced change; the returned call ends that. For transports."""
-        return (lambda: None) if self._bus is None else self._bus.subscribe(listener)
+    def on_change(self, listener: Callable[[Event], None], *, anywhere: bool = False) -> Callable[[], None]:
+        """Be told of each announced change, on the loop that runs the caller or `anywhere`; the returned call ends that.
 
-    def attach(self, backend: Backend) -> Callable[[], None]:
+        For transports. What the bus does wrong is logged.
+        """
+        if self._bus is None:
+            return lambda: None
+        from mcp_core.backend.home import subscribed
+
+        return subscribed(self._bus, listener, anywhere=anywhere)
+
+    def attach(self, backend: Loop) -> Callable[[], None]:
         """Offer the loop that `announce` publishes on; the returned call takes it back. For transports."""
         return (lambda: None) if self._announcer is None else self._announcer.attach(backend)
 
@@ -561,6 +574,9 @@ class _Caller:
     async def close_stream(self, retry: float) -> None:
         """There is no stream."""
 
+    def notify_late(self, message: bytes) -> bool:
+        return False
+
     def abandoned(self, request_id: RequestId) -> bool:
         return False
 
@@ -594,6 +610,33 @@ def _unsubscribe(ctx: RequestContext[Any], params: t.UnsubscribeRequestParams) -
     if handshake is not None:
         handshake.subscriptions.discard(params.uri)
     return t.EmptyResult()
+
+
+MAX_IDENTITY: Final = 8192
+"""What a client may say of itself in `initialize`, which is kept for as long as it is connected.
+
+In bytes of JSON, where each member counts 64 more: so much it takes in memory.
+"""
+
+
+def _of_bounded_size(params: t.InitializeRequestParams) -> t.InitializeRequestParams:
+    """What a client says of itself, without what nobody needs if it is long.
+
+    Raises:
+        InvalidParams: It is too long all the same.
+    """
+    info = params.client_info
+    if _weight(info) > MAX_IDENTITY:  # icons may be whole images
+        info = t.Implementation(name=info.name, version=info.version, title=info.title)
+    for what, value in (("clientInfo", info), ("capabilities", params.capabilities)):
+        if _weight(value) > MAX_IDENTITY:
+            raise InvalidParams(f"Invalid params: {what} is larger than {MAX_IDENTITY} bytes")
+    return params if info is params.client_info else msgspec.structs.replace(params, client_info=info)
+
+
+def _weight(value: Any) -> int:
+    data = codec.encode(value)
+    return len(data) + 64 * data.count(b",")
 
 
 def _declared(event: Event, capabilities: t.ServerCapabilities) -> bool:
