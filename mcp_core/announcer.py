@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable
 from typing import Final, Protocol
 
-import anyio
-
 from mcp_core.backend import is_cancellation, spawn_detached
 from mcp_core.journal import Journal
 from mcp_core.subscriptions import Event, SubscriptionBus
@@ -111,6 +109,8 @@ class Announcer:
             spawn_detached(lambda: self._publish(events))
 
     async def _publish(self, events: list[Event]) -> None:
+        import anyio  # which nothing else that announces needs
+
         for event in events:
             try:
                 with anyio.fail_after(PUBLISH_SECONDS):

@@ -8,7 +8,7 @@ Spec: basic/lifecycle; server/discover; basic/versioning.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from mcp_core.channel import Channel
     from mcp_core.lifespan import Lifespan
     from mcp_core.listening import Listen
+    from mcp_core.transports.streamable_http import StreamableHTTP
 
 __all__ = ["Hooks", "Server"]
 
@@ -303,7 +304,7 @@ class Server(Generic[L]):
             self._listen.close()
 
     def on_change(self, listener: Callable[[Event], None], *, anywhere: bool = False) -> Callable[[], None]:
-        """Be told of each announced change, on the loop that runs the caller or `anywhere`; the returned call ends that.
+        """Be told of each announced change, on the running loop or `anywhere`; the returned call ends that.
 
         For transports. What the bus does wrong is logged.
         """
@@ -463,26 +464,26 @@ class Server(Generic[L]):
         `loop` is asyncio's own for stdio and uvloop, where it is installed, for HTTP (P-36).
 
         Raises:
-            ValueError: The transport is unknown.
+            TypeError, ValueError: The transport is unknown, or it has no such option; the text names what it has.
             RuntimeError: An event loop runs already; use `run_stdio_async` there.
         """
+        check_run_options(transport, options)
         if transport == "stdio":
             _run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
         elif transport == "streamable-http":
             from mcp_core.transports.streamable_http.serving import serve
 
             serve(self, loop=loop, **options)
-        else:
-            raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
 
-    def streamable_http_app(self, **options: Any) -> ASGIApp:
+    def streamable_http_app(self, **options: Any) -> StreamableHTTP:
         """An ASGI app that serves both eras over Streamable HTTP.
 
         Options are the fields of `mcp_core.transports.streamable_http.HTTPOptions`. Serve it
-        by itself or mount it: its lifespan needs no wiring.
+        by itself, or mount it; a host that does not pass the ASGI lifespan on takes `app.lifespan`.
         """
         from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP
 
+        check_names("streamable_http_app", options, HTTPOptions.__struct_fields__)
         return StreamableHTTP(self, HTTPOptions(**options))
 
     async def run_stdio_async(self, **options: Any) -> None:
@@ -506,7 +507,7 @@ class HandshakeClient(Protocol):
     def handshake(self) -> Handshake | None:
         """What `initialize` settled."""
 
-    def notify(self, message: bytes) -> None:
+    def notify(self, message: bytes) -> object:
         """Send a notification that belongs to no request."""
 
 
@@ -645,7 +646,49 @@ def _declared(event: Event, capabilities: t.ServerCapabilities) -> bool:
     return capability is not None and bool(capability.list_changed)
 
 
+_ONLY_OF_RUN: Final = ("port", "workers", "uvicorn")
+
+
+def check_names(where: str, given: Collection[str], known: Collection[str], others: str = "") -> None:
+    """Raise `TypeError` for an option that there is not; its text says which there are."""
+    for name in given:
+        if name not in known:
+            near = others or f"its options are {', '.join(sorted(known))}"
+            raise TypeError(f"{where} has no option {name!r}; {near}")
+
+
+def check_run_options(transport: str, given: Collection[str]) -> None:
+    """
+    Raises:
+        ValueError: The transport is unknown.
+        TypeError: It has no such option.
+    """
+    from mcp_core.transports.stdio import serve_stdio
+
+    stdio = list(serve_stdio.__kwdefaults__)
+    http: list[str] = []
+    if transport == "streamable-http" or not set(given) <= set(stdio):
+        from mcp_core.transports.streamable_http import HTTPOptions
+
+        http = [*HTTPOptions.__struct_fields__, *_ONLY_OF_RUN]
+    known = {"stdio": stdio, "streamable-http": http}
+    if transport not in known:
+        raise ValueError(f"transport must be 'stdio' or 'streamable-http'; got {transport!r}")
+    for name in given:
+        other = next((t for t, names in known.items() if t != transport and name in names), None)
+        hint = "" if other is None else f"it is one of run({other!r})"
+        check_names(f"run({transport!r})", [name], known[transport], hint)
+
+
 def _run_blocking(main: Callable[[], Any], loop: str) -> None:
+    if loop not in ("asyncio", "uvloop", "trio"):
+        raise ValueError(f"loop must be 'asyncio', 'uvloop' or 'trio'; got {loop!r}")
+    _check_not_running()
+    if loop != "asyncio":
+        import importlib.util
+
+        if importlib.util.find_spec(loop) is None:
+            raise RuntimeError(f"loop={loop!r} needs {loop}; install it with: pip install {loop}")
     if loop == "trio":
         import trio
 
@@ -657,7 +700,16 @@ def _run_blocking(main: Callable[[], Any], loop: str) -> None:
         import uvloop
 
         run_asyncio(main, uvloop.new_event_loop)
-    elif loop == "asyncio":
-        run_asyncio(main)
     else:
-        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
+        run_asyncio(main)
+
+
+def _check_not_running() -> None:
+    """Raise `RuntimeError` inside an event loop, before anything is made that nobody would await."""
+    from mcp_core.backend import running_library
+
+    try:
+        library = running_library()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"run() blocks, and {library} is running already; await run_stdio_async() there")

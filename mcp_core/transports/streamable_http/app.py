@@ -199,14 +199,14 @@ class StreamableHTTP:
             return
         exchange = Exchange(scope, receive, send, self.server.observers)
         try:
-            await self._routed(exchange)
-        except Refused as refused:
-            self._refused(exchange, await exchange.refuse(refused))
-        except Gone:
-            self._refused(exchange, None)
-            await exchange.abandon()
+            try:
+                await self._routed(exchange)
+            except Refused as refused:
+                self._refused(exchange, await exchange.refuse(refused))
+            except Gone:
+                self._refused(exchange, None)
+                await exchange.abandon()
         except BaseException as exc:
-            self._refused(exchange, None)
             if self._is_ending and is_cancellation(exc):
                 return  # the server has no more time for it, which is no fault of it
             if not isinstance(exc, Exception):
@@ -236,7 +236,7 @@ class StreamableHTTP:
         _journal.error("an HTTP request failed", exc=exc)
         if exchange.started:
             raise exc
-        await exchange.refuse(Refused(500, InternalError("Internal server error")))
+        self._refused(exchange, await exchange.refuse(Refused(500, InternalError("Internal server error"))))
 
     # --- one request -----------------------------------------------------------------------------
 
@@ -245,10 +245,7 @@ class StreamableHTTP:
         scope = exchange.scope
         if scope["path"] != self._path and not self._is_endpoint(scope):
             return self._elsewhere(exchange)
-        exchange.head = head = self._guard.admit(scope)
-        if head.repeated and not ONCE.isdisjoint(head.repeated):
-            name = min(ONCE & head.repeated).decode().title()
-            raise Refused(400, InvalidRequest(f"{name} may be sent once"))
+        exchange.head = self._guard.admit(scope)
         if self.bearer is not None:
             return self._proven(exchange, self.bearer)
         return self._post(exchange, None) if scope["method"] == "POST" else self._others(exchange, None)
@@ -258,6 +255,8 @@ class StreamableHTTP:
         await (self._post if exchange.method == "POST" else self._others)(exchange, auth)
 
     def _others(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
+        if exchange.head.repeated:
+            _check_once(exchange.head)
         if exchange.method in ("GET", "DELETE") and self._serves_handshakes and not exchange.head.states_modern:
             return (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         raise self.method_not_allowed(exchange)
@@ -276,6 +275,8 @@ class StreamableHTTP:
 
     async def _post(self, exchange: Exchange, auth: Any) -> None:
         head = exchange.head
+        if head.repeated:
+            _check_once(head)
         if not (head.is_json and head.accepts.json):
             self._check_media_types(head)
         body = await exchange.body(self.options.max_request_body_size)
@@ -411,3 +412,9 @@ class StreamableHTTP:
         self.close()
         for work in list(self.running):
             work.interrupt()
+
+
+def _check_once(head: Head) -> None:
+    twice = ONCE & head.repeated
+    if twice:
+        raise Refused(400, InvalidRequest(f"{min(twice).decode().title()} may be sent once"))

@@ -44,7 +44,7 @@ class BearerGuard:
     def publishes_at(self, *paths: str, mounted: bool = False) -> bool:
         """Whether the metadata is to be found at one of these, as they are seen here.
 
-        A proxy may have taken a prefix off. What is `mounted` for nothing else is asked at the mount's own path as well.
+        A proxy may have taken a prefix off. What is `mounted` for nothing else is asked at the mount's own path, too.
         """
         shown = [path.rstrip("/") for path in paths]
         if any(path in self.metadata_paths for path in shown) or (mounted and ("" in shown or self._path in shown)):

@@ -95,7 +95,8 @@ class Exchange:
         """
         length = self.head.length
         if length is not None and length > limit:
-            if b"expect" not in self.head.fields:  # a client that asks first has sent nothing yet
+            # A client that asks first has sent nothing yet, and one that sends more than that is not worth it.
+            if b"expect" not in self.head.fields and length <= MAX_DISCARDED:
                 await self._discard()
             raise _too_large(limit)
         message = await self._receive()
@@ -110,7 +111,7 @@ class Exchange:
                 raise Gone
             gathered += message.get("body", b"")
             if len(gathered) > limit:
-                if message.get("more_body"):
+                if length is not None and message.get("more_body"):
                     await self._discard()
                 raise _too_large(limit)
             if not message.get("more_body"):

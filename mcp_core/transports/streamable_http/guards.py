@@ -27,7 +27,7 @@ __all__ = [
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 
-MAX_HEADERS: Final = 256
+MAX_HEADERS: Final = 1024
 """Header lines of one request."""
 
 MAX_HEADER_BYTES: Final = 65_536

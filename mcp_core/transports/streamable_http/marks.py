@@ -97,11 +97,12 @@ class Marks:
         marked = self.known(ctx)
         if marked is None:
             changes = self._changes
-            marked = read = await self._read(ctx, peer)
+            read = await self._read(ctx, peer)
             if read is None:
                 return None
             if changes == self._changes:  # otherwise what was read may be old already
                 self._keep(_caller_of(ctx), read)
+            marked = read
         return marked.get(name, _NONE)
 
     def forget(self, event: Event) -> None:
@@ -143,7 +144,7 @@ class Marks:
         if tool is not None and not isinstance(tool, Tool):
             _journal.error("on_get_tool returned %s; expected a Tool or None", type(tool).__name__)
             return None
-        return _NONE if tool is None else _marked(name, tool.input_schema)
+        return _NONE if tool is None else _marked(tool.name, tool.input_schema)
 
     async def _read(self, ctx: RequestContext[Any], peer: Peer) -> dict[str, Marked] | None:
         """Read the whole list, as the caller would see it. Neither middleware nor observers see that."""
@@ -160,7 +161,7 @@ class Marks:
             except MCPError:
                 return None  # the caller would be refused the list, too
             except Exception as exc:
-                _journal.error("the list of tools cannot be read for Mcp-Param headers", exc=exc)
+                _journal.error("the handler of tools/list raised %s", type(exc).__name__, exc=exc)
                 return None
             marked.update(found)
             if cursor is None:
@@ -217,5 +218,5 @@ def _marked(name: Any, schema: Any) -> Marked:
     try:
         return parameter_headers(schema)
     except InvalidMark as exc:
-        _journal.warning("tool %.200r: %s; clients over HTTP will leave it out", name, exc)
+        _journal.warning("tool %s: %s; clients over HTTP will leave it out", name, exc)
         return _NONE

@@ -79,7 +79,7 @@ def check_notification(head: Head, notification: Notification, claimed: Any, ser
         raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta")
     version = stated if claimed is None else claimed
     if version is not None and version not in served:
-        raise UnsupportedProtocolVersion(cut(str(version)), newest_first(served))
+        raise UnsupportedProtocolVersion(cut(str(version)), newest_first(tuple(served)))
     method = head.text(METHOD)
     if method is not None and method != notification.method:
         raise HeaderMismatch(f"{_shown(METHOD)} does not match; the body's method is {cut(notification.method)!r}")

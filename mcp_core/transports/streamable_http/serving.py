@@ -11,6 +11,9 @@ import socket
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp_core.backend import running_library
+from mcp_core.transports.streamable_http import checks
+from mcp_core.transports.streamable_http.address import say_where
 from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
 
 if TYPE_CHECKING:
@@ -21,10 +24,28 @@ __all__ = ["serve"]
 
 def _is_running() -> bool:
     try:
-        asyncio.get_running_loop()
+        running_library()
     except RuntimeError:
         return False
     return True
+
+
+def check_settings(host: Any, port: Any, workers: Any, loop: Any) -> None:
+    """
+    Raises:
+        TypeError, ValueError: One of them is not what it must be.
+    """
+    checks.text("host", host, "a host name or an address")
+    wanted = f"port must be a number from 0 (any that is free) to 65535; got {port!r}"
+    if isinstance(port, bool) or not isinstance(port, int):
+        raise TypeError(wanted)
+    if not 0 <= port <= 65535:
+        raise ValueError(wanted)
+    checks.positive("workers", workers, "processes")
+    if loop not in (None, "asyncio", "uvloop"):
+        raise ValueError(f"loop must be 'asyncio' or 'uvloop' for HTTP; got {loop!r}")
+    if loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
+        raise RuntimeError("loop='uvloop' needs uvloop; install it with: pip install uvloop")
 
 
 _SETTINGS: Final[dict[str, Any]] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
@@ -49,10 +70,7 @@ def serve(
             not start.
         ValueError: uvicorn has no such loop, or the workers could not serve together.
     """
-    if loop not in (None, "asyncio", "uvloop"):
-        raise ValueError(f"HTTP is served on asyncio or uvloop, not on {loop!r}")
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1; got {workers!r}")
+    check_settings(host, port, workers, loop)
     if _is_running():
         raise RuntimeError("an event loop is running already; serve streamable_http_app() there")
     try:
@@ -76,6 +94,13 @@ def serve(
         """Ends when a signal comes, as if that were all the program was waiting for."""
 
         loop: asyncio.AbstractEventLoop | None = None
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Say where, once somebody listens there."""
+            await super().startup(sockets)
+            if self.started:
+                listening = [each for part in self.servers for each in part.sockets]
+                say_where(server.name, listening, app.options.streamable_http_path, config.is_ssl)
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """Begin to end; a second signal cuts off what the first has left time for."""

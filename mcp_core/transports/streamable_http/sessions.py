@@ -276,7 +276,7 @@ class Sessions:
     def add(self, session: Session) -> bool:
         """Keep a session; whether there is room for it."""
         self._sweep()
-        own = self._by_subject.get(session.auth_subject, {})
+        own: Mapping[str, Session] = self._by_subject.get(session.auth_subject, {})
         if session.auth_subject is not None and len(own) >= max(1, self._max // _SHARE):
             self._make_room(own, 0.0)
         if len(self._sessions) >= self._max and not self._make_room(self._unused, 0.0):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import anyio
 
@@ -28,7 +28,8 @@ _journal = Journal(__name__)
 _EVENT_ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,1024}")
 """What can stand in an event stream, and come back in a header."""
 
-Later = tuple[str, list[tuple[str, bytes]]]
+Call: TypeAlias = Callable[[], Awaitable[Any]]
+Later: TypeAlias = tuple[str, list[tuple[str, bytes]]]
 
 
 class StoreFailed(Exception):
@@ -44,10 +45,12 @@ class GuardedStore:
 
     async def keep(self, stream_id: str, message: bytes) -> str | None:
         """Keep a message: its id, or `None` if it could not be kept."""
+        call: Call = lambda: self._store.store_event(stream_id, message)  # noqa: E731
         try:
-            return await self._asked("store_event", lambda: self._store.store_event(stream_id, message), _is_event_id)
+            kept: str = await self._asked("store_event", call, _is_event_id)
         except StoreFailed:
             return None
+        return kept
 
     async def later(self, event_id: str) -> Later | None:
         """What came on the stream of an event after it; `None` if the event is not known.
@@ -55,10 +58,11 @@ class GuardedStore:
         Raises:
             StoreFailed: The store does not say.
         """
-        call: Callable[[], Awaitable[Any]] = lambda: self._store.replay_events_after(event_id)  # noqa: E731
-        return await self._asked("replay_events_after", call, _is_later)
+        call: Call = lambda: self._store.replay_events_after(event_id)  # noqa: E731
+        found: Later | None = await self._asked("replay_events_after", call, _is_later)
+        return found
 
-    async def _asked(self, what: str, call: Callable[[], Awaitable[Any]], fits: Callable[[Any], bool]) -> Any:
+    async def _asked(self, what: str, call: Call, fits: Callable[[Any], bool]) -> Any:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 value = await call()
