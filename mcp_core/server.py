@@ -665,7 +665,7 @@ def check_run_options(transport: str, given: Collection[str]) -> None:
     """
     from mcp_core.transports.stdio import serve_stdio
 
-    stdio = list(serve_stdio.__kwdefaults__)
+    stdio = list(serve_stdio.__kwdefaults__ or ())
     http: list[str] = []
     if transport == "streamable-http" or not set(given) <= set(stdio):
         from mcp_core.transports.streamable_http import HTTPOptions

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from mcp_core.journal import Journal
 
@@ -109,10 +109,10 @@ def subscribed(bus: Bus, listener: Callable[[Any], None], *, anywhere: bool = Fa
     except Exception as exc:
         _journal.error("%s.subscribe raised; nobody is told of changes", type(bus).__name__, exc=exc)
         return remove
-    if not callable(end):
+    if callable(end):
+        ends.append(cast("Callable[[], None]", end))
+    else:
         _journal.error("%s.subscribe returned %.100r; expected a call that ends it", type(bus).__name__, end)
-        end = _nothing
-    ends.append(end)
     return remove
 
 
@@ -121,7 +121,3 @@ def _home() -> Home | None:
         return Home()
     except RuntimeError:  # nobody's loop runs
         return None
-
-
-def _nothing() -> None:
-    """What there is to do where a bus has not said it."""

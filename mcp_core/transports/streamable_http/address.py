@@ -30,4 +30,5 @@ def say_where(name: str, sockets: Iterable[socket.socket], path: str, encrypted:
     by = f" by {workers} workers" if workers > 1 else ""
     where = ", ".join(addresses(sockets, path, encrypted=encrypted))
     if sys.stderr is not None:  # a program without a console has none
-        print(f"{name} is served at {where}{by}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"{name} is served at {where}{by}\n")
+        sys.stderr.flush()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 __all__ = [
     "flag",
@@ -85,8 +85,7 @@ def header_values(option: str, value: Any, example: str, *, has_scheme: bool) ->
     """A list of what a header may say: hosts, or origins, which have a scheme before the host."""
     if not isinstance(value, list | tuple | set | frozenset):
         raise TypeError(f"{option} must be a list of strings such as {example!r}; got {_shown(value)}")
-    given: Iterable[Any] = value
-    for each in given:
+    for each in cast("Iterable[Any]", value):
         wanted = f"{option} must hold strings such as {example!r}; got {_shown(each)}"
         if not isinstance(each, str):
             raise TypeError(wanted)
@@ -109,7 +108,7 @@ def url(option: str, value: Any) -> None:
 
 def strings(option: str, value: Any) -> None:
     """A list of strings."""
-    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in cast("Iterable[Any]", value)):
         raise TypeError(f"{option} must be a list of strings; got {_shown(value)}")
 
 

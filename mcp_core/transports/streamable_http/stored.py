@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 
 import anyio
 
@@ -90,14 +90,16 @@ def _is_event_id(value: Any) -> bool:
 
 
 def _is_later(value: Any) -> bool:
-    if value is None:
-        return True
-    if not isinstance(value, tuple) or len(value) != 2 or not isinstance(value[0], str):
-        return False
-    return codec.is_array(value[1]) and all(
-        isinstance(each, tuple) and len(each) == 2 and _is_event_id(each[0]) and isinstance(each[1], bytes)
-        for each in value[1]
+    return value is None or (
+        _is_pair(value)
+        and isinstance(value[0], str)
+        and codec.is_array(value[1])
+        and all(_is_pair(each) and _is_event_id(each[0]) and isinstance(each[1], bytes) for each in value[1])
     )
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) == 2
 
 
 class Stored:
