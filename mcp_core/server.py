@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from mcp_core.channel import Channel
     from mcp_core.lifespan import Lifespan
     from mcp_core.listening import Listen
-    from mcp_core.transports.streamable_http import StreamableHTTP
 
 __all__ = ["Hooks", "Server"]
 
@@ -475,7 +474,7 @@ class Server(Generic[L]):
 
             serve(self, loop=loop, **options)
 
-    def streamable_http_app(self, **options: Any) -> StreamableHTTP:
+    def streamable_http_app(self, **options: Any) -> HTTPApp:
         """An ASGI app that serves both eras over Streamable HTTP.
 
         Options are the fields of `mcp_core.transports.streamable_http.HTTPOptions`. Serve it
@@ -498,6 +497,28 @@ ASGIApp: TypeAlias = Callable[
     Awaitable[None],
 ]
 """What an ASGI server, or a framework, can serve."""
+
+
+class HTTPApp(Protocol):
+    """The ASGI app of a server, and what a framework that it is mounted in has to be given besides."""
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[Any]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+        /,
+    ) -> None:
+        """Serve one ASGI connection."""
+
+    def lifespan(self, app: object = None, /) -> AbstractAsyncContextManager[None]:
+        """The server's lifespan, for a host that does not pass ASGI's on to what is mounted."""
+        ...
+
+    @property
+    def metadata(self) -> ASGIApp:
+        """The protected resource metadata as an app of its own, where the host owns its path."""
+        ...
 
 
 class HandshakeClient(Protocol):
@@ -673,7 +694,7 @@ def check_run_options(transport: str, given: Collection[str]) -> None:
         http = [*HTTPOptions.__struct_fields__, *_ONLY_OF_RUN]
     known = {"stdio": stdio, "streamable-http": http}
     if transport not in known:
-        raise ValueError(f"transport must be 'stdio' or 'streamable-http'; got {transport!r}")
+        raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
     for name in given:
         other = next((t for t, names in known.items() if t != transport and name in names), None)
         hint = "" if other is None else f"it is one of run({other!r})"
@@ -682,7 +703,7 @@ def check_run_options(transport: str, given: Collection[str]) -> None:
 
 def _run_blocking(main: Callable[[], Any], loop: str) -> None:
     if loop not in ("asyncio", "uvloop", "trio"):
-        raise ValueError(f"loop must be 'asyncio', 'uvloop' or 'trio'; got {loop!r}")
+        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
     _check_not_running()
     if loop != "asyncio":
         import importlib.util

@@ -26,7 +26,7 @@ from mcp_typed.lint import Finding, findings
 from mcp_typed.tools import FunctionTool, InvalidArgumentsHook, Policy, Run
 
 if TYPE_CHECKING:
-    from mcp_core.transports.streamable_http import StreamableHTTP
+    from mcp_core.server import HTTPApp
 
 __all__ = ["MCPServer"]
 
@@ -300,7 +300,7 @@ class MCPServer:
         """Serve until the input ends, or SIGINT or SIGTERM comes; options as `Server.run`."""
         self.server.run(transport, **options)
 
-    def streamable_http_app(self, **options: Any) -> StreamableHTTP:
+    def streamable_http_app(self, **options: Any) -> HTTPApp:
         """An ASGI app that serves over Streamable HTTP; options as `HTTPOptions`."""
         return self.server.streamable_http_app(**options)
 

@@ -41,9 +41,12 @@ def check_settings(host: Any, port: Any, workers: Any, loop: Any) -> None:
         raise TypeError(wanted)
     if not 0 <= port <= 65535:
         raise ValueError(wanted)
-    checks.positive("workers", workers, "processes")
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise TypeError(f"workers must be a number of processes; got {workers!r}")
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1; got {workers!r}")
     if loop not in (None, "asyncio", "uvloop"):
-        raise ValueError(f"loop must be 'asyncio' or 'uvloop' for HTTP; got {loop!r}")
+        raise ValueError(f"HTTP is served on asyncio or uvloop, not on {loop!r}")
     if loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
         raise RuntimeError("loop='uvloop' needs uvloop; install it with: pip install uvloop")
 

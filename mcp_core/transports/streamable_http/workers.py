@@ -135,6 +135,7 @@ def _supervise(server: Server[Any], factory: Located, settings: dict[str, Any], 
     config = make(factory, factory=True, workers=workers, **settings)
     with _signals_kept():
         listening = config.bind_socket()
+        listening.listen(config.backlog)  # clients that come before the workers are there wait for them
         path = HTTPOptions(**factory.options).streamable_http_path
         say_where(server.name, [listening], path, config.is_ssl, workers)
         supervisor = Multiprocess(config, sockets=[listening])
