@@ -165,6 +165,27 @@ def test_many_headers(port: int) -> None:
     assert caller.call("echo", text="padded") == "padded"
 
 
+@pytest.mark.fault("S-07")
+@pytest.mark.parametrize("protocol", ["httptools", "h11"])
+def test_a_header_that_does_not_end_is_cut_off(protocol: str) -> None:
+    with serving(HARBOUR, uvicorn={"http": protocol}) as served:
+        before = memory_of(served.process.pid)
+        with socket.create_connection(("127.0.0.1", served.port), 10) as endless:
+            endless.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
+            with contextlib.suppress(ConnectionError):
+                for _ in range(2000):
+                    endless.sendall(b"x" * 65_536)
+        assert stateless(served.port).call("echo", text="still here") == "still here"
+        assert memory_of(served.process.pid) - before < 20_000_000
+        assert "Traceback" not in served.errors
+
+
+def memory_of(pid: int) -> int:
+    """Bytes that a process has in memory."""
+    with open(f"/proc/{pid}/statm") as sizes:
+        return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 # --- bodies, slowly ------------------------------------------------------------------------------
 
 chunked_or_not = pytest.mark.parametrize("chunked", [False, True], ids=["length", "chunks"])

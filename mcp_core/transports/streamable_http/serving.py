@@ -6,6 +6,7 @@ Knows uvicorn; loaded only by `run`. Needs the extra `http`.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import importlib.util
 import socket
 from types import FrameType
@@ -26,6 +27,14 @@ def _is_running() -> bool:
     try:
         running_library()
     except RuntimeError:
+        return False
+    return True
+
+
+def _has_httptools() -> bool:
+    try:
+        importlib.import_module("httptools")
+    except ImportError:
         return False
     return True
 
@@ -85,6 +94,10 @@ def serve(
     app = StreamableHTTP(server, HTTPOptions(**options))
     chosen: Any = loop or ("uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
     settings = {**_SETTINGS, "host": host, "port": port, "loop": chosen, **settings}
+    if settings.get("http", "auto") in ("auto", "httptools") and _has_httptools():
+        from mcp_core.transports.streamable_http.protocol import BoundedProtocol
+
+        settings["http"] = BoundedProtocol
     if workers != 1:
         from mcp_core.transports.streamable_http.workers import serve_with_workers
 
