@@ -24,6 +24,7 @@ from mcp_core.testing import flush_logs
 from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP
 from mcp_core.transports.streamable_http import marks as marks_module
 from mcp_core.transports.streamable_http import stored as stored_module
+from mcp_core.transports.streamable_http.sessions import Sessions
 from tests.http.asgi import HTTP, HandshakeClient, ModernClient, line
 
 
@@ -264,7 +265,7 @@ def test_no_loop_is_kept_that_has_ended() -> None:
         await hear(app)
 
     loop = weakref.ref(run_on_a_new_loop(main))
-    app.sessions.__init__(10, None)  # type: ignore[misc] - sessions are the clients', and last
+    app.sessions = Sessions(10, None)  # they are the clients', and last
     gc.collect()
     assert loop() is None
 
@@ -273,10 +274,13 @@ def test_no_loop_is_kept_that_has_ended() -> None:
 async def test_an_app_that_is_gone_is_told_of_nothing() -> None:
     server = Server("s", subscriptions=True, on_list_tools=lambda ctx, params: t.ListToolsResult(tools=[]))
     bus: Any = server._bus  # pyright: ignore[reportPrivateUsage]
-    for _ in range(3):
+
+    async def use() -> None:
         client = ModernClient(server.streamable_http_app())
         await client.answer(client.message(1, "tools/list"))
-    del client
+
+    for _ in range(3):
+        await use()
     gc.collect()
     assert len(bus._listeners) == 0
 

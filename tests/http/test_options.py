@@ -54,15 +54,26 @@ def test_a_wrong_option_is_named_with_what_it_got(option: str, value: Any) -> No
         assert f"got {value!r}"[:100] in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(("allowed_hosts", value) for value in ("my.host", [5], ["https://my.host"], ["my.host/mcp"], [""], None, {})),
-        *(("allowed_origins", value) for value in ("https://a", ["my.host"], ["https://a/b"], ["https://"], [b"x"])),
-        *(("enable_dns_rebinding_protection", value) for value in (0, "on", None)),
-    ],
-    ids=lambda value: repr(value)[:40],
-)
+WRONG_SETTINGS: list[tuple[str, Any]] = [
+    ("allowed_hosts", "my.host"),
+    ("allowed_hosts", [5]),
+    ("allowed_hosts", ["https://my.host"]),
+    ("allowed_hosts", ["my.host/mcp"]),
+    ("allowed_hosts", [""]),
+    ("allowed_hosts", None),
+    ("allowed_hosts", {}),
+    ("allowed_origins", "https://a"),
+    ("allowed_origins", ["my.host"]),
+    ("allowed_origins", ["https://a/b"]),
+    ("allowed_origins", ["https://"]),
+    ("allowed_origins", [b"x"]),
+    ("enable_dns_rebinding_protection", 0),
+    ("enable_dns_rebinding_protection", "on"),
+    ("enable_dns_rebinding_protection", None),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), WRONG_SETTINGS, ids=lambda value: repr(value)[:40])
 def test_a_wrong_setting_of_hosts_and_origins_is_named(option: str, value: Any) -> None:
     with pytest.raises((TypeError, ValueError), match=f"^{option} must "):
         TransportSecuritySettings(**{option: value})

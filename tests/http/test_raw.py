@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import time
@@ -526,7 +527,7 @@ def test_500_idle_streams(era: str) -> None:
 
         stack.close()
         settled(lambda: int(one.call("tasks")), lambda now: now <= tasks)
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served
 
 
 # --- streams that break off --------------------------------------------------------------------------
@@ -702,7 +703,7 @@ def test_streams_end_whole_with_the_server() -> None:
             assert stream.event() is None
             assert stream.rest() == b""
         assert (idle.rest(), halfway.rest()) == (b"", b"")
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served
 
 
 @pytest.mark.parametrize("era", ERAS)

@@ -329,6 +329,9 @@ async def test_run_within_a_loop_leaves_no_coroutine_behind(loop: Any, recwarn: 
 @pytest.mark.fault("X-67")
 @pytest.mark.parametrize("name", ["trio", "uvloop"])
 def test_a_loop_that_is_not_installed_says_what_to_install(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda wanted: None if wanted == name else object())
+    def find_spec(wanted: str) -> object:
+        return None if wanted == name else object()
+
+    monkeypatch.setattr("importlib.util.find_spec", find_spec)
     with pytest.raises(RuntimeError, match=f"loop='{name}' needs {name}; install it with: pip install {name}"):
         Server("bare").run("stdio", loop=name)

@@ -33,6 +33,9 @@ MAX_DISCARDED: Final = 67_108_864
 DISCARD_SECONDS: Final = 5.0
 """Seconds that this may take."""
 
+_QUIET_SECONDS: Final = 0.5
+"""Seconds without a piece of it, after which its sender is taken to wait for the refusal."""
+
 _CLIENT_CLOSED: Final = 499
 """The status of a response that nobody reads any more."""
 
@@ -125,8 +128,10 @@ class Exchange:
         the refusal with it.
         """
         left = MAX_DISCARDED
-        with anyio.move_on_after(DISCARD_SECONDS):
+        with anyio.move_on_after(DISCARD_SECONDS) as quiet:
+            end = quiet.deadline
             while left > 0:
+                quiet.deadline = min(end, anyio.current_time() + _QUIET_SECONDS)
                 message = await self._receive()
                 if message["type"] == "http.disconnect":
                     raise Gone
