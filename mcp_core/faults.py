@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from mcp_core.backend import Backend, Pollable, Waiter
 from mcp_core.channel import Channel, Receiver
@@ -410,7 +411,7 @@ class _FaultyWire:
             await anyio.sleep(STALL)
         elif fault is not None:
             for _ in range(TURNS):
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
 
 
 # --- cancellation ---------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from mcp_core import RequestContext, Server
 from mcp_core import types as t
 from mcp_core.errors import LocalProtocolError
 from mcp_core.server import MAX_IDENTITY
-from mcp_core.subscriptions import MAX_SUBSCRIPTION_BYTES, MAX_SUBSCRIPTIONS, ResourceUpdated, ToolsListChanged
+from mcp_core.subscriptions import MAX_SUBSCRIPTIONS, MAX_URI, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
 from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP
 from mcp_core.transports.streamable_http import handshake as handshake_module
@@ -333,7 +333,7 @@ async def test_a_client_subscribes_to_so_many_resources() -> None:
         answer = (await client.answer(client.message(1, "resources/subscribe", {"uri": uri}))).answer
         return answer.get("error", {}).get("code")  # type: ignore[no-any-return]
 
-    assert await code("u://" + "x" * MAX_SUBSCRIPTION_BYTES) == -32602
+    assert await code("u://" + "x" * MAX_URI) == -32602
     for number in range(MAX_SUBSCRIPTIONS):
         assert await code(f"u://{number}") is None
     assert await code("u://more") == -32602

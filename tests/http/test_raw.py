@@ -628,7 +628,7 @@ def test_a_client_that_takes_up_its_own_stream_hears_what_it_missed_and_what_com
 def test_a_stream_that_is_full_when_it_is_closed_ends(port: int) -> None:
     """Its reader was slow: what was written before comes, and then the end."""
     caller, other = handshake(port), stateless(port)
-    uri, number = "tide://" + "x" * 100_000, 100
+    uri, number = "tide://" + "x" * 4000, 250
     with Connection(port) as connection, Connection(port, receive_buffer=8192) as slow:
         assert connection.send(caller.request("resources/subscribe", {"uri": uri})).answer().status == 200
         open_stream(caller, slow)
