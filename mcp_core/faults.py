@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
-import anyio.lowlevel
 
 from mcp_core.backend import Backend, Pollable, Waiter
 from mcp_core.channel import Channel, Receiver
@@ -411,7 +410,7 @@ class _FaultyWire:
             await anyio.sleep(STALL)
         elif fault is not None:
             for _ in range(TURNS):
-                await anyio.lowlevel.checkpoint()
+                await anyio.sleep(0)
 
 
 # --- cancellation ---------------------------------------------------------------------------

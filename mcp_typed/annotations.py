@@ -139,7 +139,7 @@ def _without_texts(value: Any, module: str | None) -> Any:
         return value
 
     class Probe:
-        __annotations__ = {"value": value}
+        __annotations__ = {"value": value}  # noqa: RUF012 - as every class has it
 
     names = vars(sys.modules[module]) if module in sys.modules else {}
     return typing.get_type_hints(Probe, globalns=names, include_extras=True)["value"]

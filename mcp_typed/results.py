@@ -29,7 +29,6 @@ from mcp_core.types import (
     TextContent,
     text_block,
 )
-from mcp_typed.annotations import arms, leaves, meaning
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.foreign import members_of
 from mcp_typed.media import Audio, Image
@@ -44,6 +43,7 @@ from mcp_typed.plain import (
     unwrapped,
 )
 from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
+from mcp_typed.annotations import arms, leaves, meaning
 from mcp_typed.signature import MISSING, Plan
 
 __all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]

@@ -31,7 +31,7 @@ from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
 from mcp_typed.plain import Unsendable, find_non_finite, refuse, to_builtins
-from mcp_typed.watching import MANY, SINGLE, is_sure, mending, nulls, watched
+from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
 
@@ -137,7 +137,6 @@ def core_schema(annotation: Any) -> CoreSchema:
 
 
 # --- rewriting a core schema ----------------------------------------------------------------------
-
 
 def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.

@@ -411,9 +411,7 @@ async def test_a_request_ends_whatever_becomes_of_its_client(era: str, kind: str
     while True:
         honest: Any = ModernClient(app) if era == "modern" else HandshakeClient(app)
         schedule = Schedule({point: fault})
-        faulty: Any = (
-            ModernClient(FaultyApp(app, schedule)) if era == "modern" else HandshakeClient(FaultyApp(app, schedule))
-        )
+        faulty: Any = ModernClient(FaultyApp(app, schedule)) if era == "modern" else HandshakeClient(FaultyApp(app, schedule))
         if era == "handshake" and kind != "stateless":
             await honest.initialize()
             faulty.session_id = honest.session_id

@@ -40,6 +40,7 @@ def served(*, call: Any = ok, bus: Any = True, **options: Any) -> StreamableHTTP
 
 
 CHANGED = "notifications/tools/list_changed"
+OPTIONS = ["sessions", "no sessions", "an event store"]
 
 
 # --- event stores ---------------------------------------------------------------------------------------------
@@ -333,7 +334,7 @@ def watched(app: StreamableHTTP) -> Watcher:
 
 
 @pytest.mark.fault("X-25")
-@pytest.mark.parametrize("options", [{}, {"stateless_http": True}, {"event_store": InMemoryEventStore()}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"stateless_http": True}, {"event_store": InMemoryEventStore()}], ids=OPTIONS)
 async def test_observers_see_every_message_over_http(options: dict[str, Any]) -> None:
     async def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
         await ctx.report_progress(1)
@@ -692,7 +693,7 @@ async def test_a_client_hears_at_once_that_a_question_is_withdrawn(how: str) -> 
 
 
 @pytest.mark.fault("X-51")
-@pytest.mark.parametrize("options", [{}, {"stateless_http": True}, {"event_store": InMemoryEventStore()}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"stateless_http": True}, {"event_store": InMemoryEventStore()}], ids=OPTIONS)
 @pytest.mark.parametrize("reads", [True, False])
 async def test_a_quiet_call_of_a_handshake_is_kept_alive(options: dict[str, Any], reads: bool) -> None:
     go = anyio.Event()

@@ -44,14 +44,14 @@ WRONG: list[tuple[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("option", "value"), WRONG, ids=lambda value: repr(value)[:40])
+@pytest.mark.parametrize(("option", "value"), WRONG, ids=[f"{option}-{at}" for at, (option, _) in enumerate(WRONG)])
 def test_a_wrong_option_is_named_with_what_it_got(option: str, value: Any) -> None:
     for make in (Server("s").streamable_http_app, MCPServer("s").streamable_http_app, HTTPOptions):
         call: Callable[..., Any] = make
         with pytest.raises((TypeError, ValueError)) as caught:
             call(**{option: value})
         assert str(caught.value).startswith(f"{option} must ")
-        assert f"got {value!r}"[:100] in str(caught.value)
+        assert f"got {value!r}" in str(caught.value)
 
 
 WRONG_SETTINGS: list[tuple[str, Any]] = [
