@@ -85,22 +85,21 @@ class Guard:
         try:
             head = self._admitted.get((scheme, lines))
         except TypeError:  # lines that are lists, which ASGI allows too
-            head = None
+            head, lines = None, tuple([(bytes(name), bytes(value)) for name, value in lines])
         return self._read(scheme, lines) if head is None else head
 
     def _read(self, scheme: str, lines: tuple[Header, ...]) -> Head:
         """The head of lines that are not known as they are."""
         if len(lines) > MAX_HEADERS:
             raise Refused(431, InvalidRequest(f"there are more than {MAX_HEADERS} headers"))
-        if not all(type(line) is tuple for line in lines):
-            lines = tuple((bytes(name), bytes(value)) for name, value in lines)
         others = [line for line in lines if line[0] not in KEPT]
-        if others:
-            lasting = tuple([line for line in lines if line[0] in KEPT])
-            base = self._admitted.get((scheme, lasting)) or self._let_in(scheme, lasting)
-            _check_size(lines)
-            return base.extended(lines, others) or Head(lines)
-        return self._let_in(scheme, lines)
+        if not others:
+            return self._let_in(scheme, lines)
+        lasting = tuple([line for line in lines if line[0] in KEPT])
+        base = self._admitted.get((scheme, lasting)) or self._let_in(scheme, lasting)
+        if sum([len(name) + len(value) for name, value in others]) > MAX_HEADER_BYTES:
+            raise Refused(431, InvalidRequest(_TOO_LARGE))
+        return base.extended(lines, others) or Head(lines)
 
     def _let_in(self, scheme: str, lines: tuple[Header, ...]) -> Head:
         # Nothing of the lines is read, and nothing kept, before it is known who sends them.
@@ -160,9 +159,12 @@ def _is_same(origin: bytes, host: bytes | None) -> bool:
     return host is not None and scheme in (b"http", b"https") and name == host.strip().lower()
 
 
+_TOO_LARGE: Final = f"the headers are larger than {MAX_HEADER_BYTES} bytes"
+
+
 def _check_size(lines: tuple[Header, ...]) -> None:
     if sum(len(name) + len(value) for name, value in lines) > MAX_HEADER_BYTES:
-        raise Refused(431, InvalidRequest(f"the headers are larger than {MAX_HEADER_BYTES} bytes"))
+        raise Refused(431, InvalidRequest(_TOO_LARGE))
     for wanted in (b"accept", b"content-type"):
         if sum(len(value) for name, value in lines if name == wanted) > MAX_MEDIA_TYPES:
             header = wanted.decode().title()

@@ -345,6 +345,9 @@ class Sessions:
         if not self._sessions or self._idle_timeout is None:
             return
         now = time.monotonic()
+        first = next(iter(self._sessions.values()))
+        if not first.users and not self._is_idle(first, now):
+            return  # and so are all others
         for session in list(islice(self._sessions.values(), _SWEPT)):
             if self._is_idle(session, now):
                 self.remove(session)
