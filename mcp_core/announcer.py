@@ -8,69 +8,114 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Final, Protocol
 
-from mcp_core.backend import Backend, spawn_detached
+from mcp_core.backend import is_cancellation, spawn_detached
 from mcp_core.journal import Journal
 from mcp_core.subscriptions import Event, SubscriptionBus
 
-__all__ = ["Announcer"]
+__all__ = ["MAX_WAITING", "PUBLISH_SECONDS", "Announcer", "Loop"]
+
+MAX_WAITING: Final = 1024
+"""Events that wait to be published; then the oldest are dropped."""
+
+PUBLISH_SECONDS: Final = 30.0
+"""Seconds that a bus may take for one event; then the next has its turn."""
 
 _journal = Journal(__name__)
+
+
+class Loop(Protocol):
+    """A loop that can be asked to make a call, from any thread; it need not come to it."""
+
+    def call_threadsafe(self, call: Callable[[], None]) -> None:
+        """Make a call on the loop. Does nothing once the loop has ended."""
+        ...
+
+
+class _Attached:
+    """A loop that publishes, and whether it was asked to and has not come to it yet."""
+
+    __slots__ = ("asked", "loop")
+
+    def __init__(self, loop: Loop) -> None:
+        self.loop = loop
+        self.asked = False
+
+    @property
+    def is_over(self) -> bool:
+        is_over = getattr(self.loop, "is_over", None)
+        return is_over is not None and is_over()
 
 
 class Announcer:
     """Publishes events on the loop of whoever is attached; with nobody attached there is nobody to tell.
 
-    Publishing belongs to none of them: it goes on when the one whose loop it uses leaves.
+    A loop may end, or stop, without a word. So every one is asked, and whichever comes to it first
+    publishes what waits. Publishing belongs to none of them: it goes on when the one whose loop it uses leaves.
     """
 
     def __init__(self, bus: SubscriptionBus) -> None:
         self._bus = bus
         self._lock = threading.Lock()
-        self._backends: list[Backend] = []
-        self._waiting: list[Event] = []
-        self._asked: Backend | None = None
+        self._attached: list[_Attached] = []
+        self._waiting: dict[Event, None] = {}
 
-    def attach(self, backend: Backend) -> Callable[[], None]:
-        """Offer a loop to publish on; the returned call takes it back."""
+    def attach(self, loop: Loop) -> Callable[[], None]:
+        """Offer a loop to publish on; the returned call takes it back, any number of times."""
         with self._lock:
-            self._backends.append(backend)
+            self._attached = [known for known in self._attached if not known.is_over]
+            if not self._attached:
+                self._waiting.clear()  # there was nobody to hear of it
+            attached = _Attached(loop)
+            self._attached.append(attached)
+            self._ask()
 
         def detach() -> None:
             with self._lock:
-                self._backends.remove(backend)
-                # Its loop may be over before it has come to what it was asked for.
-                if self._asked is backend and self._waiting and backend not in self._backends:
-                    self._ask()
+                if attached in self._attached:
+                    self._attached.remove(attached)
+                if not self._attached:
+                    self._waiting.clear()
 
         return detach
 
     def announce(self, event: Event) -> None:
         """Publish an event soon. The same event again, before that, is the same announcement."""
         with self._lock:
-            if not self._backends or event in self._waiting:
+            self._attached = [known for known in self._attached if not known.is_over]
+            if not self._attached:
                 return
-            self._waiting.append(event)
-            if len(self._waiting) == 1:
-                self._ask()
+            self._waiting.setdefault(event)
+            if len(self._waiting) > MAX_WAITING:
+                del self._waiting[next(iter(self._waiting))]
+            self._ask()
 
     def _ask(self) -> None:
         """Have one of the loops publish what waits."""
-        if not self._backends:
-            self._waiting.clear()
+        if not self._waiting:
             return
-        self._asked = self._backends[-1]
-        self._asked.call_threadsafe(self._flush)
+        for attached in self._attached:
+            if not attached.asked:  # a loop that has stopped must not be given more and more to do
+                attached.asked = True
+                attached.loop.call_threadsafe(lambda attached=attached: self._flush(attached))  # type: ignore[misc]
 
-    def _flush(self) -> None:
+    def _flush(self, attached: _Attached) -> None:
         with self._lock:
-            events, self._waiting = self._waiting, []
+            attached.asked = False
+            events = list(self._waiting)
+            self._waiting.clear()
         if events:
             spawn_detached(lambda: self._publish(events))
 
     async def _publish(self, events: list[Event]) -> None:
+        import anyio  # which nothing else that announces needs
+
         for event in events:
             try:
-                await self._bus.publish(event)
-            except Exception as exc:
+                with anyio.fail_after(PUBLISH_SECONDS):
+                    await self._bus.publish(event)
+            except BaseException as exc:
+                if isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
+                    raise
                 _journal.error("a change could not be announced", exc=exc)

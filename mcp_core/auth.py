@@ -42,7 +42,8 @@ class AuthSettings(msgspec.Struct, kw_only=True, frozen=True):
 
     `issuer_url` is the authorization server, `resource_server_url` this server's own
     address as clients see it: tokens must be issued for it, unless `check_resource` is
-    off. `required_scopes` are needed by every request.
+    off. `required_scopes` are needed by every request. `resource_metadata_url` is where clients find the protected
+    resource metadata, if that is not at the root of this server's host, where RFC 9728 has it.
     """
 
     issuer_url: str
@@ -50,3 +51,4 @@ class AuthSettings(msgspec.Struct, kw_only=True, frozen=True):
     required_scopes: list[str] = []
     check_resource: bool = True
     service_documentation_url: str | None = None
+    resource_metadata_url: str | None = None

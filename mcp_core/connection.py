@@ -522,6 +522,12 @@ class Connection:
     async def close_stream(self, retry: float) -> None:
         """There is one channel, and it stays."""
 
+    def notify_late(self, message: bytes) -> bool:
+        """Send a notification that belongs to no request, if the peer is still there."""
+        if not self._has_ended:
+            self.notify(message)
+        return not self._has_ended
+
     def abandoned(self, request_id: RequestId) -> bool:
         """Whether the request was cancelled."""
         entry = self._session.incoming.get(request_id)

@@ -123,6 +123,10 @@ class Peer(Protocol):
         """End the stream of the answer early, if there is one that can be taken up again."""
         ...
 
+    def notify_late(self, message: bytes) -> bool:
+        """Send a notification that belongs to no request; whether there is a way to."""
+        ...
+
     def abandoned(self, request_id: RequestId) -> bool:
         """Whether nobody wants the answer to this request any more."""
         ...
@@ -321,9 +325,18 @@ class RequestContext(Generic[L]):
         return handshake is not None and handshake.wants_log(level)
 
     async def notify(self, method: str, params: Any = None) -> None:
-        """Send a notification that belongs to this request, of any method."""
+        """Send a notification that belongs to this request, of any method.
+
+        After the answer it goes to the client of the session all the same, over HTTP on the stream of its GET
+        (`notifications/elicitation/complete`, for one). Where nothing reaches the client any more, it is
+        dropped with a log record; progress of a request that is answered always is.
+        """
         if not self._is_over:
             await self._send(method, params)
+        elif method != "notifications/progress":
+            message = encode_notification(method, projection.project(params, self.protocol_version))
+            if not self._peer.notify_late(message):
+                _journal.warning("%s was not sent: its request is over, and its client has no other stream", method)
 
     async def close_stream(self, retry: float = 1.0) -> None:
         """End the HTTP stream of the answer now; the client comes back for the rest after `retry` seconds.

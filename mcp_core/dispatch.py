@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from types import CoroutineType
 from typing import Any, Union, cast
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
@@ -189,8 +189,51 @@ class Dispatcher:
             _journal.error("the result of %s cannot be encoded", request.method, exc=exc)
             return self._error(call, InternalError("The result cannot be encoded"))
         if self._observers.request_finished:
-            self._observers.tell(self._observers.request_finished, ctx, answer)
+            self._finished(call, answer)
         return answer
+
+    def aside(self, ctx: RequestContext[Any], peer: Peer, method: str, params: dict[str, Any]) -> Any:
+        """What the handler of another method returns to the caller of this request, or what to await for it.
+
+        Nobody has made that request: neither middleware nor observers see it. Raises what decoding and the
+        handler raise.
+        """
+        handler = self._requests[method]
+        raw = Raw(codec.encode(params))
+        inner: RequestContext[Any] = RequestContext(peer, ctx.request_id, method, raw, ctx.protocol_version, ctx.meta)
+        return handler.call(inner, handler.decode(raw))
+
+    # --- what observers are told -----------------------------------------------------------
+
+    def _finished(self, call: Call, answer: bytes | None) -> None:
+        call.told = True
+        self._observers.tell(self._observers.request_finished, call.ctx, answer)
+
+    def unanswered(self, call: Call) -> None:
+        """Take note that nobody gets an answer to a request that was started."""
+        call.ctx.close()
+        if self._observers.request_finished and not call.told:
+            self._finished(call, None)
+
+    def refused(self, ctx: RequestContext[Any], answer: bytes | None) -> None:
+        """Take note that a request was answered, or let go of, before it got to its handler."""
+        ctx.close()
+        observers = self._observers
+        observers.tell(observers.request_started, ctx)
+        observers.tell(observers.request_finished, ctx, answer)
+
+    def refused_request(self, request: Request, peer: Peer, answer: bytes | None) -> None:
+        """The same, of a request that was not even opened."""
+        observers = self._observers
+        if not (observers.request_started or observers.request_finished):
+            return
+        try:
+            meta = read_meta(request.params)
+        except (codec.Misfit, codec.Undecodable):
+            meta = None
+        handshake = peer.handshake
+        revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
+        self.refused(RequestContext(peer, request.id, request.method, request.params, revision, meta), answer)
 
     # --- failures ------------------------------------------------------------------------
 
@@ -220,7 +263,9 @@ class Dispatcher:
         handshake = peer.handshake
         revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
         error = projection.project_error(_as_error(exc), revision)
-        return Refusal(_encode_error(request, error), Failure.of(error))
+        answer = _encode_error(request, error)
+        self.refused_request(request, peer, answer)
+        return Refusal(answer, Failure.of(error))
 
     def _claimed(self, request: Request, otherwise: str) -> str:
         """The revision in which a refusal is worded."""
@@ -236,7 +281,7 @@ class Dispatcher:
         call.failure = Failure.of(shown)
         answer = _encode_error(call.request, shown)
         if self._observers.request_finished:
-            self._observers.tell(self._observers.request_finished, ctx, answer)
+            self._finished(call, answer)
         return answer
 
     # --- middleware ------------------------------------------------------------------------
@@ -347,7 +392,7 @@ class Call:
     with the handler's own (`close`).
     """
 
-    __slots__ = ("awaitable", "ctx", "dispatcher", "failure", "handler", "params", "request")
+    __slots__ = ("awaitable", "ctx", "dispatcher", "failure", "handler", "params", "request", "told")
 
     def __init__(
         self,
@@ -365,6 +410,8 @@ class Call:
         self.awaitable: Any = None
         self.failure: Failure | None = None
         """The error that it was answered with, if it was."""
+        self.told = False
+        """Whether observers were told of its end."""
 
     def step(self) -> bytes | None:
         """Make the first step of what is to be awaited: the answer if that was all.
@@ -398,6 +445,7 @@ class Call:
     def _raised(self, exc: BaseException) -> bytes:
         """The answer to a handler that raised; what is not about its request goes on."""
         if isinstance(exc, KeyboardInterrupt | GeneratorExit) or is_cancellation(exc):
+            self.dispatcher.unanswered(self)
             raise exc
         return self.dispatcher.failed(self, exc)
 
@@ -406,6 +454,7 @@ class Call:
         close = getattr(self.awaitable, "close", None)
         if close is not None:
             close()
+        self.dispatcher.unanswered(self)
 
 
 def _around(middleware: Middleware, call_next: CallNext) -> CallNext:

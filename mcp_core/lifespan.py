@@ -12,7 +12,7 @@ from typing import Any
 
 import anyio
 
-from mcp_core.backend import spawn_detached
+from mcp_core.backend import is_cancellation, spawn_detached
 from mcp_core.endings import Endings
 from mcp_core.journal import Journal
 
@@ -111,8 +111,16 @@ class _Host:
             async with self._enter() as self.state:
                 self.serves = True
                 self._ready.set()
-                await self._stop.wait()
-                self.serves = False
+                try:
+                    await self._stop.wait()
+                except BaseException as exc:
+                    if not is_cancellation(exc):
+                        raise
+                    # Something in it failed, which comes out when it is left; or the loop ends, and nobody
+                    # has said so before. It is left in order, as far as the loop lets it.
+                else:
+                    self.serves = False
+            self.serves = False
         except BaseException as exc:
             self._error = exc
         finally:

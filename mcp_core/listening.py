@@ -11,6 +11,7 @@ from typing import Any, Final
 import anyio
 
 from mcp_core import types as t
+from mcp_core.backend.home import subscribed
 from mcp_core.context import RequestContext
 from mcp_core.envelope import SUBSCRIPTION_ID
 from mcp_core.journal import Journal
@@ -72,7 +73,7 @@ class Listen:
             events.close()
             raise
         # Subscribed before the acknowledgement, so that no event falls between.
-        unsubscribe = self._bus.subscribe(deliver)
+        unsubscribe = subscribed(self._bus, deliver)
         self._open[send] = send
         try:
             await ctx.notify(

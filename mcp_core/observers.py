@@ -6,14 +6,18 @@ that raises is logged and dropped. To change what happens, use middleware.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from mcp_core.journal import Journal
 
 __all__ = ["MOMENTS", "Observers"]
 
 MOMENTS: Final = ("message_received", "message_sent", "request_started", "request_finished", "handler_failed")
+
+Hook: TypeAlias = tuple[Any, Callable[..., Any]]
+"""An observer, and what it is to be called by: a plain function does not know whose it is."""
 
 _journal = Journal(__name__)
 
@@ -24,19 +28,22 @@ class Observers:
     An observer is any object with methods of these names, all optional and
     synchronous:
 
-    - `message_received(data: bytes)`, `message_sent(data: bytes)`: one whole message
-    - `request_started(ctx)`: before the handler
-    - `request_finished(ctx, answer: bytes)`: with the encoded answer
+    - `message_received(data: bytes)`, `message_sent(data: bytes)`: one whole message, on every
+      transport; over HTTP the body of a POST, and what answers it or comes on a stream
+    - `request_started(ctx)`: before the handler, or before the refusal of a request that does not
+      get to one
+    - `request_finished(ctx, answer: bytes | None)`: once for each request that was started, with the
+      encoded answer; `None` where there is none, since the request was cancelled or its client went away
     - `handler_failed(ctx, exc)`: an exception that is not an `MCPError`
     """
 
     __slots__ = ("_all", *MOMENTS)
 
-    message_received: tuple[Callable[[bytes], Any], ...]
-    message_sent: tuple[Callable[[bytes], Any], ...]
-    request_started: tuple[Callable[[Any], Any], ...]
-    request_finished: tuple[Callable[[Any, bytes], Any], ...]
-    handler_failed: tuple[Callable[[Any, BaseException], Any], ...]
+    message_received: tuple[Hook, ...]
+    message_sent: tuple[Hook, ...]
+    request_started: tuple[Hook, ...]
+    request_finished: tuple[Hook, ...]
+    handler_failed: tuple[Hook, ...]
 
     def __init__(self) -> None:
         self._all: list[Any] = []
@@ -46,10 +53,14 @@ class Observers:
         """Watch from now on.
 
         Raises:
-            TypeError: It has none of the methods.
+            TypeError: It has none of the methods, or one that cannot be called, or is `async`.
         """
-        if not any(hasattr(observer, moment) for moment in MOMENTS):
+        hooks = {moment: getattr(observer, moment) for moment in MOMENTS if hasattr(observer, moment)}
+        if not hooks:
             raise TypeError(f"an observer needs at least one method of {', '.join(MOMENTS)}")
+        for moment, call in hooks.items():
+            if not callable(call) or inspect.iscoroutinefunction(call):
+                raise TypeError(f"{moment} of an observer must be a plain function; got {call!r}")
         self._all.append(observer)
         self._compile()
 
@@ -60,14 +71,16 @@ class Observers:
 
     def _compile(self) -> None:
         for moment in MOMENTS:
-            calls = tuple(getattr(o, moment) for o in self._all if hasattr(o, moment))
-            setattr(self, moment, calls)
+            setattr(self, moment, tuple((o, getattr(o, moment)) for o in self._all if hasattr(o, moment)))
 
-    def tell(self, calls: tuple[Callable[..., Any], ...], *what: Any) -> None:
-        """Call all observers of one moment."""
-        for call in calls:
+    def tell(self, hooks: tuple[Hook, ...], *what: Any) -> None:
+        """Call all observers of one moment. None of them can harm what it watches."""
+        for observer, call in hooks:
             try:
                 call(*what)
-            except Exception as exc:
-                _journal.error("observer %r raised and was removed", call, exc=exc)
-                self.remove(getattr(call, "__self__", None))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as exc:
+                if any(known is observer for known in self._all):  # or it has raised meanwhile, and was told of
+                    self.remove(observer)
+                    _journal.error("observer %r raised and was removed", call, exc=exc)

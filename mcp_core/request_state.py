@@ -26,7 +26,7 @@ from mcp_core import codec
 from mcp_core.context import RequestContext
 from mcp_core.errors import InvalidParams
 
-__all__ = ["SHARED_KEY", "RequestStateSealer", "keep_shared_key"]
+__all__ = ["SHARED_KEY", "RequestStateSealer", "keep_shared_key", "share_key", "take_shared_key"]
 
 _ROUND: Final = ("_meta", "inputResponses", "requestState")
 """Params that differ from round to round; all others must be the same."""
@@ -36,19 +36,51 @@ SHARED_KEY: Final = "MCPCORE_STATE_KEY"
 """The environment variable by which worker processes have one key in common, as hexadecimal digits."""
 
 
-_shared: list[str] = []
+_shared: list[bytes] = []
+
+
+def take_shared_key() -> bytes | None:
+    """The key in the environment, taken out of it: programs that a tool starts would inherit it.
+
+    Raises:
+        ValueError: It is no key.
+    """
+    shared = os.environ.get(SHARED_KEY)
+    if not shared:
+        return None
+    key = _read_key(shared)
+    del os.environ[SHARED_KEY]
+    return key
+
+
+def share_key(key: bytes) -> None:
+    """Have all sealers without keys of their own use this one, those that were made before as well."""
+    _shared[:] = [key]
 
 
 def keep_shared_key() -> None:
-    """Take the common key out of the environment, which programs that a tool starts would inherit."""
-    shared = os.environ.pop(SHARED_KEY, None)
-    if shared is not None:
-        _shared[:] = [shared]
+    """Take the common key out of the environment, and go on to use it."""
+    key = take_shared_key()
+    if key is not None:
+        share_key(key)
 
 
-def _own_key() -> bytes:
-    shared = _shared[0] if _shared else os.environ.get(SHARED_KEY)
-    return bytes.fromhex(shared) if shared else secrets.token_bytes(32)
+def _read_key(shared: str) -> bytes:
+    try:
+        key = bytes.fromhex(shared)
+    except ValueError:
+        key = b""
+    if len(key) < 32:
+        raise ValueError(f"{SHARED_KEY} must be at least 64 hexadecimal digits; got {len(shared)} characters")
+    return key
+
+
+def _common_key() -> bytes | None:
+    """The key that all processes of one `run` have, if this is one of them, or that the environment names."""
+    if _shared:
+        return _shared[0]
+    named = os.environ.get(SHARED_KEY)
+    return _read_key(named) if named else None
 
 
 class _Sealed(msgspec.Struct, array_like=True):
@@ -94,12 +126,19 @@ class RequestStateSealer:
         Raises:
             ValueError: An option is of no use; the text names it.
         """
-        self._keys = _checked_keys(keys) or (_own_key(),)
+        self._given = _checked_keys(keys)
+        self._random = b"" if self._given else secrets.token_bytes(32)
+        _common_key()  # one that cannot be used is an error now
         _check_options(ttl, audience, max_size)
         self._ttl = ttl
         self._clock = clock
         self._audience = audience
         self._max_size = max_size
+
+    @property
+    def _keys(self) -> tuple[bytes, ...]:
+        # Not when it is made: a worker process makes its server before it is given the common key.
+        return self._given or (_common_key() or self._random,)
 
     def seal(self, ctx: RequestContext[Any], value: Any, *, principal: str | None = None) -> str:
         """Return the state to give out for this request; `value` is any JSON value.

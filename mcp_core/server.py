@@ -8,18 +8,20 @@ Spec: basic/lifecycle; server/discover; basic/versioning.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Awaitable, Callable, Generator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
+import msgspec
 from msgspec import Raw
 
+from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.announcer import Announcer
+from mcp_core.announcer import Announcer, Loop
 from mcp_core.connection import Connection
 from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
-from mcp_core.errors import InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
+from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
 from mcp_core.messages import (
     Malformed,
@@ -229,11 +231,14 @@ class Server(Generic[L]):
         """Whether clients are told that log messages may come."""
         return self.serves(_SET_LEVEL)
 
-    def capabilities(self, revision: str) -> t.ServerCapabilities:
-        """What a client of this revision is told that the server offers."""
+    def capabilities(self, revision: str, *, hears_changes: bool = True) -> t.ServerCapabilities:
+        """What a client of this revision is told that the server offers.
+
+        One that `hears_changes` of nothing, since nothing lasts between its requests, is not told that it will.
+        """
         serves = self.serves
-        changes = serves("subscriptions/listen") if is_modern(revision) else self._bus is not None
-        subscribe = changes if is_modern(revision) else serves("resources/subscribe")
+        changes = serves("subscriptions/listen") if is_modern(revision) else self._bus is not None and hears_changes
+        subscribe = changes if is_modern(revision) else serves("resources/subscribe") and hears_changes
         return t.ServerCapabilities(
             experimental=self.experimental,
             logging={} if self.declares_logging else None,
@@ -253,10 +258,11 @@ class Server(Generic[L]):
         peer: Any = ctx.peer
         if not served or not peer.shakes_hands:
             raise UnsupportedProtocolVersion(params.protocol_version, self._offered(with_handshake=False))
-        handshake = peer.handshake = Handshake.negotiate(params, served)
+        handshake = peer.handshake = Handshake.negotiate(_of_bounded_size(params), served)
+        hears_changes = getattr(peer, "hears_changes", True)
         return t.InitializeResult(
             protocol_version=handshake.revision,
-            capabilities=self.capabilities(handshake.revision),
+            capabilities=self.capabilities(handshake.revision, hears_changes=hears_changes),
             server_info=self.info,
             instructions=self.instructions,
         )
@@ -296,11 +302,18 @@ class Server(Generic[L]):
         if self._listen is not None:
             self._listen.close()
 
-    def on_change(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Be told of each announced change; the returned call ends that. For transports."""
-        return (lambda: None) if self._bus is None else self._bus.subscribe(listener)
+    def on_change(self, listener: Callable[[Event], None], *, anywhere: bool = False) -> Callable[[], None]:
+        """Be told of each announced change, on the running loop or `anywhere`; the returned call ends that.
 
-    def attach(self, backend: Backend) -> Callable[[], None]:
+        For transports. What the bus does wrong is logged.
+        """
+        if self._bus is None:
+            return lambda: None
+        from mcp_core.backend.home import subscribed
+
+        return subscribed(self._bus, listener, anywhere=anywhere)
+
+    def attach(self, backend: Loop) -> Callable[[], None]:
         """Offer the loop that `announce` publishes on; the returned call takes it back. For transports."""
         return (lambda: None) if self._announcer is None else self._announcer.attach(backend)
 
@@ -450,26 +463,26 @@ class Server(Generic[L]):
         `loop` is asyncio's own for stdio and uvloop, where it is installed, for HTTP (P-36).
 
         Raises:
-            ValueError: The transport is unknown.
+            TypeError, ValueError: The transport is unknown, or it has no such option; the text names what it has.
             RuntimeError: An event loop runs already; use `run_stdio_async` there.
         """
+        check_run_options(transport, options)
         if transport == "stdio":
             _run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
         elif transport == "streamable-http":
             from mcp_core.transports.streamable_http.serving import serve
 
             serve(self, loop=loop, **options)
-        else:
-            raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
 
-    def streamable_http_app(self, **options: Any) -> ASGIApp:
+    def streamable_http_app(self, **options: Any) -> HTTPApp:
         """An ASGI app that serves both eras over Streamable HTTP.
 
         Options are the fields of `mcp_core.transports.streamable_http.HTTPOptions`. Serve it
-        by itself or mount it: its lifespan needs no wiring.
+        by itself, or mount it; a host that does not pass the ASGI lifespan on takes `app.lifespan`.
         """
         from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP
 
+        check_names("streamable_http_app", options, HTTPOptions.__struct_fields__)
         return StreamableHTTP(self, HTTPOptions(**options))
 
     async def run_stdio_async(self, **options: Any) -> None:
@@ -486,6 +499,28 @@ ASGIApp: TypeAlias = Callable[
 """What an ASGI server, or a framework, can serve."""
 
 
+class HTTPApp(Protocol):
+    """The ASGI app of a server, and what a framework that it is mounted in has to be given besides."""
+
+    async def __call__(
+        self,
+        scope: MutableMapping[str, Any],
+        receive: Callable[[], Awaitable[Any]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+        /,
+    ) -> None:
+        """Serve one ASGI connection."""
+
+    def lifespan(self, app: object = None, /) -> AbstractAsyncContextManager[None]:
+        """The server's lifespan, for a host that does not pass ASGI's on to what is mounted."""
+        ...
+
+    @property
+    def metadata(self) -> ASGIApp:
+        """The protected resource metadata as an app of its own, where the host owns its path."""
+        ...
+
+
 class HandshakeClient(Protocol):
     """A client that has shaken hands, as far as changes go."""
 
@@ -493,7 +528,7 @@ class HandshakeClient(Protocol):
     def handshake(self) -> Handshake | None:
         """What `initialize` settled."""
 
-    def notify(self, message: bytes) -> None:
+    def notify(self, message: bytes) -> object:
         """Send a notification that belongs to no request."""
 
 
@@ -561,6 +596,9 @@ class _Caller:
     async def close_stream(self, retry: float) -> None:
         """There is no stream."""
 
+    def notify_late(self, message: bytes) -> bool:
+        return False
+
     def abandoned(self, request_id: RequestId) -> bool:
         return False
 
@@ -583,7 +621,7 @@ def _level_kept(handler: HandlerFunction) -> HandlerFunction:
 
 def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
-    if handshake is not None:
+    if handshake is not None and params.uri not in handshake.subscriptions:
         check_subscriptions([*handshake.subscriptions, params.uri])
         handshake.subscriptions.add(params.uri)
     return t.EmptyResult()
@@ -596,13 +634,82 @@ def _unsubscribe(ctx: RequestContext[Any], params: t.UnsubscribeRequestParams) -
     return t.EmptyResult()
 
 
+MAX_IDENTITY: Final = 8192
+"""What a client may say of itself in `initialize`, which is kept for as long as it is connected.
+
+In bytes of JSON, where each member counts 64 more: so much it takes in memory.
+"""
+
+
+def _of_bounded_size(params: t.InitializeRequestParams) -> t.InitializeRequestParams:
+    """What a client says of itself, without what nobody needs if it is long.
+
+    Raises:
+        InvalidParams: It is too long all the same.
+    """
+    info = params.client_info
+    if _weight(info) > MAX_IDENTITY:  # icons may be whole images
+        info = t.Implementation(name=info.name, version=info.version, title=info.title)
+    for what, value in (("clientInfo", info), ("capabilities", params.capabilities)):
+        if _weight(value) > MAX_IDENTITY:
+            raise InvalidParams(f"Invalid params: {what} is larger than {MAX_IDENTITY} bytes")
+    return params if info is params.client_info else msgspec.structs.replace(params, client_info=info)
+
+
+def _weight(value: Any) -> int:
+    data = codec.encode(value)
+    return len(data) + 64 * data.count(b",")
+
+
 def _declared(event: Event, capabilities: t.ServerCapabilities) -> bool:
     kind = method_of(event).split("/")[1]
     capability = getattr(capabilities, kind)
     return capability is not None and bool(capability.list_changed)
 
 
+_ONLY_OF_RUN: Final = ("port", "workers", "uvicorn")
+
+
+def check_names(where: str, given: Collection[str], known: Collection[str], others: str = "") -> None:
+    """Raise `TypeError` for an option that there is not; its text says which there are."""
+    for name in given:
+        if name not in known:
+            near = others or f"its options are {', '.join(sorted(known))}"
+            raise TypeError(f"{where} has no option {name!r}; {near}")
+
+
+def check_run_options(transport: str, given: Collection[str]) -> None:
+    """
+    Raises:
+        ValueError: The transport is unknown.
+        TypeError: It has no such option.
+    """
+    from mcp_core.transports.stdio import serve_stdio
+
+    stdio = list(serve_stdio.__kwdefaults__ or ())
+    http: list[str] = []
+    if transport == "streamable-http" or not set(given) <= set(stdio):
+        from mcp_core.transports.streamable_http import HTTPOptions
+
+        http = [*HTTPOptions.__struct_fields__, *_ONLY_OF_RUN]
+    known = {"stdio": stdio, "streamable-http": http}
+    if transport not in known:
+        raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
+    for name in given:
+        other = next((t for t, names in known.items() if t != transport and name in names), None)
+        hint = "" if other is None else f"it is one of run({other!r})"
+        check_names(f"run({transport!r})", [name], known[transport], hint)
+
+
 def _run_blocking(main: Callable[[], Any], loop: str) -> None:
+    if loop not in ("asyncio", "uvloop", "trio"):
+        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
+    _check_not_running()
+    if loop != "asyncio":
+        import importlib.util
+
+        if importlib.util.find_spec(loop) is None:
+            raise RuntimeError(f"loop={loop!r} needs {loop}; install it with: pip install {loop}")
     if loop == "trio":
         import trio
 
@@ -614,7 +721,16 @@ def _run_blocking(main: Callable[[], Any], loop: str) -> None:
         import uvloop
 
         run_asyncio(main, uvloop.new_event_loop)
-    elif loop == "asyncio":
-        run_asyncio(main)
     else:
-        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
+        run_asyncio(main)
+
+
+def _check_not_running() -> None:
+    """Raise `RuntimeError` inside an event loop, before anything is made that nobody would await."""
+    from mcp_core.backend import running_library
+
+    try:
+        library = running_library()
+    except RuntimeError:
+        return
+    raise RuntimeError(f"run() blocks, and {library} is running already; await run_stdio_async() there")

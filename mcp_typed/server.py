@@ -43,7 +43,7 @@ from mcp_typed.options import (
 from mcp_typed.tools import FunctionTool, InvalidArgumentsHook, Policy, Run
 
 if TYPE_CHECKING:
-    from mcp_core.server import ASGIApp
+    from mcp_core.server import HTTPApp
 
 __all__ = ["MCPServer"]
 
@@ -384,7 +384,7 @@ class MCPServer:
         """Serve until the input ends, or SIGINT or SIGTERM comes; options as `Server.run`."""
         self.server.run(transport, **options)
 
-    def streamable_http_app(self, **options: Any) -> ASGIApp:
+    def streamable_http_app(self, **options: Any) -> HTTPApp:
         """An ASGI app that serves over Streamable HTTP; options as `HTTPOptions`."""
         return self.server.streamable_http_app(**options)
 

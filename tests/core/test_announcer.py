@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from mcp_core import Client, Server
+from mcp_core import announcer as announcer_module
 from mcp_core.announcer import Announcer
 from mcp_core.backend import current_backend, open_backend
 from mcp_core.subscriptions import (
@@ -209,6 +210,41 @@ async def test_a_loop_that_ended_at_the_wrong_moment_silences_nobody() -> None:
         announcer.announce(TOOLS)
         announcer.announce(LAST)
         assert await bus.until(LAST) == [TOOLS, LAST]
+
+
+async def test_a_bus_that_hangs_holds_up_nothing_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcer_module, "PUBLISH_SECONDS", 0.01)
+
+    class Hanging(Bus):
+        async def publish(self, event: Event) -> None:
+            if event == TOOLS:
+                await anyio.sleep_forever()
+            await super().publish(event)
+
+    bus = Hanging()
+    announcer = Announcer(bus)
+    async with open_backend() as backend:
+        announcer.attach(backend)
+        announcer.announce(TOOLS)
+        announcer.announce(LAST)
+        assert await bus.until(LAST) == [LAST]
+
+
+@pytest.mark.parametrize("exc", [SystemExit(1), GeneratorExit(), asyncio.CancelledError()], ids=repr)
+async def test_a_bus_that_raises_what_ends_programs_ends_none(exc: BaseException) -> None:
+    class Ending(Bus):
+        async def publish(self, event: Event) -> None:
+            if event == TOOLS:
+                raise exc
+            await super().publish(event)
+
+    bus = Ending()
+    announcer = Announcer(bus)
+    async with open_backend() as backend:
+        announcer.attach(backend)
+        announcer.announce(TOOLS)
+        announcer.announce(LAST)
+        assert await bus.until(LAST) == [LAST]
 
 
 # --- clients ----------------------------------------------------------------------------------------------

@@ -302,6 +302,8 @@ async def is_known(client: HandshakeClient) -> bool:
 async def test_there_are_no_more_sessions_than_allowed() -> None:
     desk = Desk(max_sessions=2)
     first, second = await desk.client(), await desk.client()
+    assert await is_known(first)  # what nobody came back to makes room for others
+    assert await is_known(second)
     third = HandshakeClient(desk.app)
     refused = await third.initialize()
     assert (refused.status, refused.header("mcp-session-id")) == (503, None)

@@ -12,7 +12,7 @@ from mcp_core import RequestContext, Server
 from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP, TransportSecuritySettings
 from mcp_core.transports.streamable_http.exchange import Refused
 from mcp_core.transports.streamable_http.guards import Guard
-from mcp_core.transports.streamable_http.heads import Head, Header, Heads
+from mcp_core.transports.streamable_http.heads import KEPT, NAME, Head, Header, Heads
 from mcp_core.types import CallToolRequestParams, CallToolResult, TextContent
 from tests.http.asgi import HTTP, App, HandshakeClient, ModernClient
 
@@ -28,6 +28,15 @@ def lines_of(*headers: str) -> list[Header]:
 
 def scope_of(*headers: str, scheme: str = "http") -> dict[str, Any]:
     return {"type": "http", "scheme": scheme, "headers": lines_of(*headers)}
+
+
+def kept_by(guard: Guard) -> Heads:
+    """The heads that a guard has let in."""
+    return guard._admitted  # pyright: ignore[reportPrivateUsage]
+
+
+def guard_of(app: StreamableHTTP) -> Guard:
+    return app._guard  # pyright: ignore[reportPrivateUsage]
 
 
 def local() -> Guard:
@@ -94,16 +103,81 @@ def test_one_guard_does_not_know_whom_another_has_let_in() -> None:
 # --- bounds -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["authorization", "cookie", "proxy-authorization"])
+SECRETS = [
+    "authorization",
+    "cookie",
+    "proxy-authorization",
+    "mcp-session-id",
+    "last-event-id",
+    "mcp-param-password",
+    "x-api-key",
+    "x-any-other-name",
+    "traceparent",
+    "referer",
+]
+
+
+@pytest.mark.fault("S-30")
+@pytest.mark.parametrize("name", SECRETS)
 @pytest.mark.parametrize("value", ["Bearer secret", ""])
 def test_nothing_secret_is_kept(name: str, value: str) -> None:
     guard = local()
-    scopes = [scope_of("accept: */*", f"{name}: {value}", "x-a: 1") for _ in range(2)]
+    scopes = [scope_of("accept: */*", f"{name}: {value}", "user-agent: 1") for _ in range(2)]
     first, second = (guard.admit(scope) for scope in scopes)
     assert first is not second
     assert first.fields[name.encode()] == second.fields[name.encode()] == value.encode()
+    assert first.texts[name] == value
+    assert all(name.encode() not in dict(lines) for _, lines in kept_by(guard))
     # Nor does it hinder what comes without it.
-    assert guard.admit(scope_of("accept: */*", "x-a: 1")) is guard.admit(scope_of("accept: */*", "x-a: 1"))
+    assert guard.admit(scope_of("accept: */*", "user-agent: 1")) is guard.admit(
+        scope_of("accept: */*", "user-agent: 1")
+    )
+
+
+@pytest.mark.fault("S-30")
+@pytest.mark.parametrize("name", ["file:///etc/secret?token=1", "a b", "x" * 129])
+def test_a_name_that_may_say_more_than_which_tool_is_not_kept(name: str) -> None:
+    guard = local()
+    first, second = (guard.admit(scope_of("mcp-method: resources/read", f"mcp-name: {name}")) for _ in range(2))
+    assert first is not second
+    assert first.name == second.name == name
+    assert len(kept_by(guard)) == 0
+
+
+@pytest.mark.fault("S-30")
+async def test_no_session_id_is_kept_after_its_session() -> None:
+    app = served()
+    client = HandshakeClient(app)
+    await client.initialize()
+    assert client.session_id is not None
+    for _ in range(2):
+        assert (await client.answer(client.message(1, "ping"))).status == 200
+    await client.delete()
+    secret = client.session_id.encode()
+    assert [lines for _, lines in kept_by(guard_of(app)) if secret in dict(lines).values()] == []
+    assert [head for head in living_heads() if secret in head.fields.values()] == []
+
+
+def test_what_a_head_says_of_itself_does_not_depend_on_the_headers_that_are_not_kept() -> None:
+    lines = tuple(lines_of("accept: application/json", "content-type: application/json", "content-length: 7"))
+    others = (("x-b", "2"), ("x-a", "1"))
+    guard = local()
+    plain = guard.admit({"headers": lines})
+    for _ in range(2):
+        mixed = (*((name.encode(), value.encode()) for name, value in others), *lines)
+        head = guard.admit({"headers": mixed})
+        assert head.fields == {**plain.fields, b"x-a": b"1", b"x-b": b"2"}
+        assert list(head.texts) == ["x-b", "x-a", "host", "accept", "content-type", "content-length"]
+        for name in ("accepts", "is_json", "is_plain", "length", "version", "method", "name", "states_modern"):
+            assert getattr(head, name) == getattr(plain, name)
+
+
+def test_a_header_that_is_not_kept_and_repeated_is_known_to_be() -> None:
+    guard = local()
+    for _ in range(2):
+        head = guard.admit(scope_of("mcp-param-a: 1", "accept: */*", "mcp-param-a: 2"))
+        assert head.repeated == {b"mcp-param-a"}
+        assert head.every(b"mcp-param-a") == b"1, 2"
 
 
 def test_no_secret_outlasts_its_request() -> None:
@@ -112,10 +186,11 @@ def test_no_secret_outlasts_its_request() -> None:
     assert [head for head in living_heads() if head.fields.get(b"authorization") == b"Bearer of-this-test"] == []
 
 
-@pytest.mark.parametrize(("length", "is_kept"), [(LONGEST_KEPT, True), (LONGEST_KEPT + 1, False), (100_000, False)])
+@pytest.mark.parametrize(("length", "is_kept"), [(LONGEST_KEPT, True), (LONGEST_KEPT + 1, False), (60_000, False)])
 @pytest.mark.parametrize("pieces", [1, 7], ids=["one long line", "many lines"])
 def test_long_lines_are_not_kept(length: int, is_kept: bool, pieces: int) -> None:
-    names = [f"x-{number}" for number in range(pieces)]
+    names = ["user-agent"] if pieces == 1 else sorted(KEPT - {b"host", b"accept", b"content-type", NAME})[:pieces]
+    names = [name if isinstance(name, str) else name.decode() for name in names]
     room = length - length_of(lines_of(*(f"{name}: " for name in names)))
     values = ["v" * (room // pieces)] * (pieces - 1)
     values.append("v" * (room - sum(map(len, values))))
@@ -137,18 +212,18 @@ def test_a_guard_keeps_a_bounded_number() -> None:
     before = len(living_heads())
     guard = local()
     for number in range(3 * MOST_KEPT + 7):
-        assert guard.admit(scope_of(f"x-number: {number}")).fields[b"x-number"] == str(number).encode()
+        assert guard.admit(scope_of(f"user-agent: {number}")).fields[b"user-agent"] == str(number).encode()
     assert len(living_heads()) - before <= MOST_KEPT
     # It goes on to know who comes again.
-    first = guard.admit(scope_of("x-number: 0"))
-    assert guard.admit(scope_of("x-number: 0")) is first
+    first = guard.admit(scope_of("user-agent: 0"))
+    assert guard.admit(scope_of("user-agent: 0")) is first
 
 
 def test_heads_are_as_many_as_are_allowed_at_any_time() -> None:
     heads = Heads()
     counts: list[int] = []
     for number in range(2 * MOST_KEPT + 1):
-        lines = tuple(lines_of(f"x-number: {number}"))
+        lines = tuple(lines_of(f"user-agent: {number}"))
         heads.keep("http", lines, Head(lines))
         counts.append(len(heads))
         assert heads["http", lines].fields == dict(lines)

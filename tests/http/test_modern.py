@@ -338,14 +338,32 @@ async def test_a_quiet_stream_is_kept_alive_by_comments() -> None:
 
 @pytest.mark.requirement("R-HTTP-10")
 @pytest.mark.requirement("R-HTTP-07")
-@pytest.mark.parametrize("accept", [BOTH, JSON])
-async def test_comments_alone_open_no_stream(accept: str) -> None:
+@pytest.mark.fault("X-51")
+@pytest.mark.fault("X-85")
+async def test_a_quiet_call_opens_its_stream_and_is_kept_alive() -> None:
+    gate = anyio.Event()
+
+    async def slow(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
+        await gate.wait()
+        return result()
+
+    client = ModernClient(served(slow, options={"keep_alive": 0.01}))
+    async with client.post(calling(client)) as exchange:
+        await exchange.until(lambda exchange: exchange.comments >= 2)
+        assert exchange.so_far.header("content-type") == "text/event-stream"
+        gate.set()
+        assert (await exchange.response()).answer["result"]["content"][0]["text"] == "done"
+
+
+@pytest.mark.requirement("R-HTTP-10")
+@pytest.mark.fault("X-51")
+async def test_a_client_that_takes_json_only_is_sent_no_comments() -> None:
     async def slow(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
         await anyio.sleep(0.05)  # several times the interval
         return result()
 
     client = ModernClient(served(slow, options={"keep_alive": 0.01}))
-    response = await client.call("t", headers={"accept": accept})
+    response = await client.call("t", headers={"accept": JSON})
     assert response.json["result"]["content"][0]["text"] == "done"
 
 

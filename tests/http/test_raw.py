@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import time
@@ -163,6 +164,27 @@ def test_many_headers(port: int) -> None:
     caller = stateless(port)
     caller.headers |= {f"X-Padding-{number}": "x" * 100 for number in range(300)}
     assert caller.call("echo", text="padded") == "padded"
+
+
+@pytest.mark.fault("S-07")
+@pytest.mark.parametrize("protocol", ["httptools", "h11"])
+def test_a_header_that_does_not_end_is_cut_off(protocol: str) -> None:
+    with serving(HARBOUR, uvicorn={"http": protocol}) as served:
+        before = memory_of(served.process.pid)
+        with socket.create_connection(("127.0.0.1", served.port), 10) as endless:
+            endless.sendall(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
+            with contextlib.suppress(ConnectionError):
+                for _ in range(2000):
+                    endless.sendall(b"x" * 65_536)
+        assert stateless(served.port).call("echo", text="still here") == "still here"
+        assert memory_of(served.process.pid) - before < 20_000_000
+        assert "Traceback" not in served.errors
+
+
+def memory_of(pid: int) -> int:
+    """Bytes that a process has in memory."""
+    with open(f"/proc/{pid}/statm") as sizes:
+        return int(sizes.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 # --- bodies, slowly ------------------------------------------------------------------------------
@@ -505,7 +527,7 @@ def test_500_idle_streams(era: str) -> None:
 
         stack.close()
         settled(lambda: int(one.call("tasks")), lambda now: now <= tasks)
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served
 
 
 # --- streams that break off --------------------------------------------------------------------------
@@ -606,7 +628,7 @@ def test_a_client_that_takes_up_its_own_stream_hears_what_it_missed_and_what_com
 def test_a_stream_that_is_full_when_it_is_closed_ends(port: int) -> None:
     """Its reader was slow: what was written before comes, and then the end."""
     caller, other = handshake(port), stateless(port)
-    uri, number = "tide://" + "x" * 100_000, 100
+    uri, number = "tide://" + "x" * 4000, 250
     with Connection(port) as connection, Connection(port, receive_buffer=8192) as slow:
         assert connection.send(caller.request("resources/subscribe", {"uri": uri})).answer().status == 200
         open_stream(caller, slow)
@@ -681,7 +703,7 @@ def test_streams_end_whole_with_the_server() -> None:
             assert stream.event() is None
             assert stream.rest() == b""
         assert (idle.rest(), halfway.rest()) == (b"", b"")
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served
 
 
 @pytest.mark.parametrize("era", ERAS)

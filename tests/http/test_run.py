@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import re
 import signal
 import socket
 import subprocess
@@ -34,7 +36,7 @@ TYPED = "tests.http.asking_server:mcp"
         pytest.param(TYPED, signal.SIGINT, id="typed-SIGINT", marks=pytest.mark.slow),
     ],
 )
-def test_serves_both_eras_says_nothing_and_ends_with_the_signal(target: str, number: signal.Signals) -> None:
+def test_serves_both_eras_says_where_and_ends_with_the_signal(target: str, number: signal.Signals) -> None:
     with serving(target) as served:
         modern, older = stateless(served.port), handshake(served.port)
         for caller in (modern, older):
@@ -43,10 +45,12 @@ def test_serves_both_eras_says_nothing_and_ends_with_the_signal(target: str, num
             assert listed.status == 200
             assert listed.json["id"] == 1
             assert listed.json["result"]["tools"]
-        assert (served.output, served.errors) == ("", "")
+        where = served.errors
+        assert served.output == ""
+        assert where.endswith(f" is served at http://127.0.0.1:{served.port}/mcp\n")
         code = served.stop(number)
         # `run` returns, so that the rest of the program is done, and its exit code is its own.
-        assert (code, served.output, served.errors) == (0, "run returned\n", "")
+        assert (code, served.output, served.errors) == (0, "run returned\n", where)
 
 
 def test_ends_soon_though_clients_are_connected() -> None:
@@ -109,7 +113,8 @@ def test_the_command_serves_a_file(workers: int) -> None:
             answer = connection.send(caller.calling("get_weather", city="Kyiv")).answer()
         assert answer.json["result"]["structuredContent"]["conditions"] == "Overcast in Kyiv"
         assert served.stop() == 0
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served, and no more
+        assert f"http://127.0.0.1:{served.port}/mcp" in served.errors
 
 
 def test_the_command_says_what_is_wrong() -> None:
@@ -139,7 +144,8 @@ def test_options_reach_the_app_and_uvicorn() -> None:
 def test_on_the_loop_of_asyncio() -> None:
     with serving(CORE, loop="asyncio") as served:
         assert stateless(served.port).call("echo", text="slower") == "slower"
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served, and no more
+        assert f"http://127.0.0.1:{served.port}/mcp" in served.errors
 
 
 def test_without_uvloop_and_httptools(tmp_path: Path) -> None:
@@ -154,7 +160,8 @@ def test_without_uvloop_and_httptools(tmp_path: Path) -> None:
 
     with started(command) as served:
         assert stateless(served.port).call("echo", text="plain") == "plain"
-        assert served.errors == ""
+        assert served.errors.count("\n") == 1  # where it is served, and no more
+        assert f"http://127.0.0.1:{served.port}/mcp" in served.errors
 
 
 # --- not serving -------------------------------------------------------------------------------
@@ -265,3 +272,66 @@ def test_the_lifespan_is_left_at_the_end(tmp_path: Path) -> None:
     with serving(f"{file}:server") as served:
         served.stop()
         assert served.output.splitlines()[0] == "closed"
+
+
+PORT_OF_THE_SYSTEM = """
+from mcp_core import Server
+
+server = Server("anywhere", protocol_versions=["2026-07-28"])
+if __name__ == "__main__":
+    server.run("streamable-http", port=0, workers={workers})
+"""
+
+
+@pytest.mark.fault("X-31")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_it_says_which_port_it_was_given(tmp_path: Path, workers: int) -> None:
+    file = tmp_path / "anywhere.py"
+    file.write_text(PORT_OF_THE_SYSTEM.format(workers=workers))
+    with subprocess.Popen([sys.executable, str(file)], stderr=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stderr is not None
+        try:
+            said = re.match(r"anywhere is served at http://127\.0\.0\.1:([0-9]+)/mcp", process.stderr.readline())
+            assert said is not None
+            assert int(said[1]) > 0
+            socket.create_connection(("127.0.0.1", int(said[1])), 20).close()
+        finally:
+            process.terminate()
+
+
+@pytest.mark.fault("X-33")
+@pytest.mark.parametrize(
+    ("transport", "options", "said"),
+    [
+        ("stdio", {"port": 1}, "run('stdio') has no option 'port'; it is one of run('streamable-http')"),
+        ("stdio", {"prot": 1}, "run('stdio') has no option 'prot'; its options are drain_timeout, max_message_size"),
+        ("streamable-http", {"drain_timeout": 1}, "has no option 'drain_timeout'; it is one of run('stdio')"),
+        ("streamable-http", {"prot": 1}, "run('streamable-http') has no option 'prot'; its options are auth, "),
+    ],
+)
+def test_an_option_of_another_transport_is_said_to_be_one(transport: Any, options: Any, said: str) -> None:
+    with pytest.raises(TypeError) as caught:
+        Server("bare").run(transport, **options)
+    assert said in str(caught.value)
+
+
+@pytest.mark.fault("X-33")
+@pytest.mark.parametrize("loop", [None, "asyncio", "trio", "uvloop"])
+async def test_run_within_a_loop_leaves_no_coroutine_behind(loop: Any, recwarn: pytest.WarningsRecorder) -> None:
+    with pytest.raises(RuntimeError, match="run_stdio_async"):
+        Server("bare").run("stdio", loop=loop)
+    with pytest.raises(RuntimeError, match="streamable_http_app"):
+        Server("bare").run("streamable-http")
+    gc.collect()
+    assert [str(warning.message) for warning in recwarn] == []
+
+
+@pytest.mark.fault("X-67")
+@pytest.mark.parametrize("name", ["trio", "uvloop"])
+def test_a_loop_that_is_not_installed_says_what_to_install(name: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def find_spec(wanted: str) -> object:
+        return None if wanted == name else object()
+
+    monkeypatch.setattr("importlib.util.find_spec", find_spec)
+    with pytest.raises(RuntimeError, match=f"loop='{name}' needs {name}; install it with: pip install {name}"):
+        Server("bare").run("stdio", loop=name)

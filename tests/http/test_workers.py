@@ -8,10 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Generator
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from mcp_core import Server
+from mcp_core.request_state import RequestStateSealer
 from mcp_core.transports.streamable_http import InMemoryEventStore
 from tests.http import worker_server
 from tests.http.serving import ROOT, Served, free_port, run_command, serving
@@ -97,6 +100,7 @@ def test_workers_that_cannot_start_end_the_run() -> None:
 IN_A_FUNCTION = """
 import sys
 from mcp_core import Server
+from mcp_core.request_state import RequestStateSealer
 
 def main():
     server = Server("hidden")
@@ -135,3 +139,36 @@ def test_sessions_are_refused() -> None:
 def test_there_is_at_least_one(workers: int) -> None:
     with pytest.raises(ValueError, match="workers must be at least 1"):
         Server("bare").run("streamable-http", workers=workers)
+
+
+@pytest.mark.fault("S-24")
+def test_the_key_is_in_no_environment(crew: Served) -> None:
+    for pid in [crew.process.pid, *found(crew, 2)]:
+        with open(f"/proc/{pid}/environ", "rb") as environment:
+            assert b"MCPCORE" not in environment.read()
+
+
+@pytest.mark.fault("S-24")
+def test_a_key_of_the_users_own_is_used_and_left_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCPCORE_STATE_KEY", "ab" * 32)
+    with serving(CREW, workers=2, stateless_http=True) as crew:
+        caller = stateless(crew.port)
+        state = caller.call("keep")
+        assert caller.call("inherited") == "[]"
+        for pid in found(crew, 2):
+            with open(f"/proc/{pid}/environ", "rb") as environment:
+                assert b"MCPCORE" not in environment.read()
+    ctx: Any = SimpleNamespace(method="tools/call", params={"name": "keep", "arguments": {}})
+    assert RequestStateSealer().open(ctx, state) == "kept"
+    assert os.environ["MCPCORE_STATE_KEY"] == "ab" * 32
+
+
+@pytest.mark.fault("S-24")
+@pytest.mark.parametrize("key", ["xyz", "ab", "ab" * 31, "secret" * 20])
+def test_a_key_that_is_none_is_refused_without_being_shown(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MCPCORE_STATE_KEY", key)
+    with pytest.raises(
+        ValueError, match=f"must be at least 64 hexadecimal digits; got {len(key)} characters"
+    ) as caught:
+        RequestStateSealer()
+    assert key not in str(caught.value)

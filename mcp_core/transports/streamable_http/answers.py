@@ -1,6 +1,6 @@
 """The answer to one POST: JSON, or an event stream once something comes before the result.
 
-Knows streams and event stores; nothing of what the messages say.
+Knows streams; nothing of what the messages say.
 Spec: basic/transports/streamable-http, "Receiving Messages"; 2025-11-25/basic/transports,
 "Resumability and Redelivery".
 """
@@ -12,97 +12,33 @@ from typing import Final
 
 import anyio
 
-from mcp_core.transports.streamable_http.event_store import EventStore
+from mcp_core.backend import spawn_detached
+from mcp_core.journal import Journal
 from mcp_core.transports.streamable_http.exchange import Exchange, event
 from mcp_core.transports.streamable_http.heads import Header
+from mcp_core.transports.streamable_http.stored import Stored
 
-__all__ = ["KEEP_ALIVE", "Answer", "Stored"]
+__all__ = ["KEEP_ALIVE", "Answer"]
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 
-
-class Stored:
-    """One stream of a session: what is sent on it is kept too, and whoever takes it up gets the rest.
-
-    One reader at a time. What is kept and what is written go by one lock, so that nobody
-    who takes the stream up misses, repeats or reorders anything, however slow store and
-    reader are.
-    """
-
-    def __init__(self, store: EventStore, stream_id: str, *, primes: bool) -> None:
-        self._store = store
-        self.stream_id = stream_id
-        self.primes = primes
-        self._lock = anyio.Lock()
-        self._reader: Exchange | None = None
-        self._released = anyio.Event()
-        self._has_ended = False
-
-    async def put(self, message: bytes) -> None:
-        """Keep a message (empty: a priming event), and send it to whoever reads."""
-        async with self._lock:
-            await self._put(message)
-
-    async def _put(self, message: bytes) -> None:
-        event_id = await self._store.store_event(self.stream_id, message)
-        if self._reader is not None:
-            await self._reader.write(event(message, event_id))
-
-    async def open(self, reader: Exchange) -> None:
-        """Give the stream to a reader from here on, with an event to come back with where one is known."""
-        async with self._lock:
-            await self._give(reader)
-            if self.primes:
-                await self._put(b"")
-
-    async def take_up(self, reader: Exchange, last_event_id: str) -> None:
-        """Give it to a reader from after this event on."""
-        async with self._lock:
-            known = await self._store.replay_events_after(last_event_id)
-            for event_id, message in [] if known is None else known[1]:
-                await reader.write(event(message, event_id))
-            if self._has_ended:
-                await reader.end_stream()
-            else:
-                await self._give(reader)
-
-    async def _give(self, reader: Exchange) -> None:
-        before, self._reader = self._reader, reader
-        self._released.set()
-        self._released = anyio.Event()
-        if before is not None:
-            await before.end_stream()  # a message must not go out twice
-
-    async def let_go(self, reader: Exchange, data: bytes = b"") -> None:
-        """End the response of this reader, if it still has the stream."""
-        async with self._lock:
-            if self._reader is reader:
-                self._reader = None
-                self._released.set()
-                await reader.end_stream(data)
-
-    async def held(self) -> None:
-        """Wait until the reader of this moment has the stream no more."""
-        await self._released.wait()
-
-    async def end(self, message: bytes = b"") -> None:
-        """Put the last message, if there is one, and end the stream for good."""
-        async with self._lock:
-            if self._has_ended:
-                return
-            self._has_ended = True
-            if message:
-                await self._put(message)
-            reader, self._reader = self._reader, None
-            self._released.set()
-            if reader is not None:
-                await reader.end_stream()
+_journal = Journal(__name__)
 
 
 class Answer:
     """What a client gets for one request."""
 
-    __slots__ = ("_accepts", "_exchange", "_lock", "_stored", "_streams", "_waiting", "closed", "headers")
+    __slots__ = (
+        "_accepts",
+        "_exchange",
+        "_is_commenting",
+        "_lock",
+        "_stored",
+        "_streams",
+        "_waiting",
+        "closed",
+        "headers",
+    )
 
     def __init__(
         self,
@@ -118,6 +54,7 @@ class Answer:
         self._stored = stored if self._streams else None
         self._waiting: list[bytes] = []
         self._lock: anyio.Lock | None = None
+        self._is_commenting = False
         self.closed = False
 
     @property
@@ -127,8 +64,9 @@ class Answer:
 
     def put(self, message: bytes) -> None:
         """Take a message that comes before the result; dropped where none can be sent."""
-        if self._streams:
+        if self._streams and (self._stored is not None or not self.closed):
             self._waiting.append(message)
+            self._exchange.tell(message)
 
     async def flush(self) -> None:
         """Send what was put. Whoever comes while another sends waits its turn."""
@@ -153,10 +91,28 @@ class Answer:
         if self._stored is not None:
             await self._stored.open(self._exchange)
 
-    async def keep_alive(self) -> None:
-        """Write a comment, if the stream is open."""
-        if self._exchange.started and not self.closed:
-            await self._exchange.write(KEEP_ALIVE)
+    def keep_alive(self) -> None:
+        """Show that the request is worked on: open the stream, and write a comment.
+
+        In a task of its own. The one that reckons the time is cancelled when the result is there, and
+        cancelled amid the head of the response it would leave a stream without one.
+        """
+        if self._streams and not self.closed and not self._is_commenting:
+            self._is_commenting = True
+            spawn_detached(self._comment)
+
+    async def _comment(self) -> None:
+        if self._lock is None:
+            self._lock = anyio.Lock()
+        try:
+            async with self._lock:
+                if not self.closed:
+                    await self.prime()
+                    await self._exchange.write(KEEP_ALIVE)
+        except Exception as exc:
+            _journal.debug("a comment could not be sent: %s", type(exc).__name__)
+        finally:
+            self._is_commenting = False
 
     async def close_early(self, retry: float) -> None:
         """End the HTTP response; the rest is kept for whoever comes back for it."""
@@ -165,30 +121,36 @@ class Answer:
         await self.flush()
         await self.prime()
         self.closed = True
-        await self._stored.let_go(self._exchange, b"retry: %d\n\n" % int(retry * 1000))
+        has_it = self._stored.let_go(self._exchange)
+        await self._exchange.end_stream(b"retry: %d\n\n" % int(retry * 1000) if has_it else b"")
 
     def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
         """Send the result, or the error, and end."""
         unsaid = not self._exchange.started and not self._waiting
         if unsaid and (status != 200 or (self._accepts.json and self._stored is None)):
+            self.closed = True
             return self._exchange.reply(status, message, self.headers)
         return self._last(message)
 
     async def _last(self, message: bytes) -> None:
+        self._exchange.tell(message)
         await self.flush()
         await self.prime()
         self.closed = True
         if self._stored is not None:
             await self._stored.end(message)
+            await self._exchange.end_stream()
         else:
             await self._exchange.end_stream(event(message))
 
     async def nothing(self) -> None:
         """End without a result: the request was cancelled."""
+        self.closed = True
+        if self._lock is not None:
+            async with self._lock:  # whoever writes is to come to its end
+                pass
         if not self._exchange.started:
             await self._exchange.reply(202, b"", self.headers)
-        self.closed = True
         if self._stored is not None:
             await self._stored.end()
-        else:
-            await self._exchange.end_stream()
+        await self._exchange.end_stream()

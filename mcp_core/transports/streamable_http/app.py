@@ -7,30 +7,38 @@ Spec: basic/transports/streamable-http; R-HTTP-01, R-HS-01 to R-HS-12.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import weakref
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mcp_core.auth import AuthSettings, TokenVerifier
-from mcp_core.backend import current_backend, is_cancellation, open_backend
+from mcp_core.backend import is_cancellation
+from mcp_core.backend.home import Home, running_loop
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.endings import Endings
 from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
 from mcp_core.revisions import is_modern
+from mcp_core.subscriptions import Event
+from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Refused, Scope
 from mcp_core.transports.streamable_http.guards import Guard, TransportSecuritySettings, shown
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
-from mcp_core.transports.streamable_http.heads import Head, Header
+from mcp_core.transports.streamable_http.heads import Head
 from mcp_core.transports.streamable_http.marks import Marks
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
+from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.published import ProtectedResourceMetadata, publish, without_root
 from mcp_core.transports.streamable_http.sessions import Session, Sessions
 from mcp_core.transports.streamable_http.stateless import post_frame, post_stateless
+from mcp_core.transports.streamable_http.stored import GuardedStore
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
@@ -38,6 +46,12 @@ if TYPE_CHECKING:
 __all__ = ["HTTPOptions", "StreamableHTTP"]
 
 _journal = Journal(__name__)
+
+ONCE: Final = frozenset((b"content-type", b"content-length", b"content-encoding", b"mcp-session-id", b"last-event-id"))
+"""Headers of which a proxy may read the first and we the last: they are refused when sent twice, whatever they say.
+
+Of others, whoever reads them sees to it: `guards`, `bearer`, `mirrored`, `handshake_calls`.
+"""
 
 
 class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
@@ -48,9 +62,12 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     clients, `stateless_http` keeps no sessions for them. With an `event_store` their
     streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
     that goes away for one that cancels, as a 2026-07-28 client always is.
-    `max_request_body_size` is in bytes; `session_idle_timeout` and `keep_alive` (comments
-    on open streams) in seconds. `health_path` answers GET with 200. With `auth` and a
-    `token_verifier` every request needs a token, which handlers find as `ctx.auth`.
+    `max_request_body_size` is in bytes; `session_idle_timeout` and `keep_alive` in seconds: a call that is
+    not answered by then opens its stream, and comments go on open streams. `health_path` answers GET with
+    200. With `auth` and a `token_verifier` every request needs a token, which handlers find as `ctx.auth`.
+
+    Raises:
+        TypeError, ValueError: An option is not what it must be; the text names it.
     """
 
     host: str = "127.0.0.1"
@@ -68,20 +85,75 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     auth: AuthSettings | None = None
     token_verifier: TokenVerifier | None = None
 
+    def __post_init__(self) -> None:
+        checks.text("host", self.host, "a host name or an address")
+        checks.path("streamable_http_path", self.streamable_http_path)
+        checks.optional_path("health_path", self.health_path)
+        for option in ("json_response", "stateless_http", "cancel_on_disconnect"):
+            checks.flag(option, getattr(self, option))
+        checks.offers("event_store", self.event_store, "an EventStore", "store_event", "replay_events_after")
+        checks.offers("token_verifier", self.token_verifier, "a TokenVerifier", "verify_token")
+        checks.instance("transport_security", self.transport_security, TransportSecuritySettings)
+        checks.instance("auth", self.auth, AuthSettings)
+        checks.positive("max_request_body_size", self.max_request_body_size, "bytes")
+        checks.positive("max_sessions", self.max_sessions, "sessions")
+        checks.seconds("session_idle_timeout", self.session_idle_timeout, or_none=True)
+        checks.seconds("keep_alive", self.keep_alive)
+        if self.health_path is not None and self.health_path.rstrip("/") == self.streamable_http_path.rstrip("/"):
+            raise ValueError(f"health_path must not be the streamable_http_path; got {self.health_path!r} for both")
+        if (self.auth is None) != (self.token_verifier is None):
+            raise ValueError("auth and token_verifier go together: pass both")
+        if self.auth is not None:
+            checks.url("issuer_url", self.auth.issuer_url)
+            checks.url("resource_server_url", self.auth.resource_server_url)
+            if self.auth.resource_metadata_url is not None:
+                checks.url("resource_metadata_url", self.auth.resource_metadata_url)
+            checks.strings("required_scopes", self.auth.required_scopes)
+
+
+class Homes:
+    """The loops that an app is served on, each for as long as there is it: it announces changes there."""
+
+    def __init__(self, server: Server[Any]) -> None:
+        self._server = server
+        self._detach: weakref.WeakKeyDictionary[Any, Callable[[], None]] = weakref.WeakKeyDictionary()
+        self._last: Callable[[], Any] = lambda: None
+
+    def is_known(self) -> bool:
+        """Whether the running loop is one of them, and the one that was here last."""
+        return self._last() is running_loop()
+
+    def add(self) -> None:
+        """Add the running loop, if it is not there."""
+        loop = running_loop()
+        if loop not in self._detach:
+            self._detach[loop] = self._server.attach(Home())
+        self._last = weakref.ref(loop)
+
+    def remove(self) -> None:
+        """Announce nothing on the running loop any more."""
+        detach = self._detach.pop(running_loop(), None)
+        self._last = lambda: None
+        if detach is not None:
+            detach()
+
 
 class StreamableHTTP:
-    """The ASGI app of one server. Mount it anywhere; its lifespan needs no wiring."""
+    """The ASGI app of one server. Mount it anywhere.
+
+    A host that passes the ASGI lifespan on need do no more. Others (Starlette, FastAPI and Quart do not pass it to what
+    is mounted) are given `lifespan`, or the server's own lifespan ends with the event loop.
+    """
 
     def __init__(self, server: Server[Any], options: HTTPOptions) -> None:
         self.server = server
         self.options = options
         self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
+        self.store = None if options.event_store is None else GuardedStore(options.event_store)
         self.endings = Endings()
         self._is_ending = False
         self.running: set[Interruptible] = set()
         self._guard = Guard(options.host, options.transport_security)
-        if (options.auth is None) != (options.token_verifier is None):
-            raise ValueError("auth and token_verifier go together: pass both")
         self.bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
             self.bearer = BearerGuard(options.auth, options.token_verifier)
@@ -89,28 +161,69 @@ class StreamableHTTP:
         self._serves_handshakes = bool(self.handshakes)
         self._path = options.streamable_http_path.rstrip("/")
         self.marks = Marks(server)
-        self.ready = False
-        """Whether the server knows of the app."""
+        self._homes = Homes(server)
+        self._has_warned = False
+        self._follow_changes()
+
+    def _follow_changes(self) -> None:
+        """Have the marks forgotten when tools change; for as long as there is this app."""
+        known = weakref.WeakMethod(self.marks.forget)
+
+        def changed(event: Event) -> None:
+            forget = known()
+            if forget is not None:
+                forget(event)
+
+        weakref.finalize(self.marks, self.server.on_change(changed, anywhere=True))
+
+    @property
+    def metadata(self) -> ProtectedResourceMetadata:
+        """The protected resource metadata as an app of its own, where the host owns its path.
+
+        Raises:
+            LookupError: There is none without `auth`.
+        """
+        if self.bearer is None:
+            raise LookupError("there is no protected resource metadata without auth= and token_verifier=")
+        return ProtectedResourceMetadata(self.bearer)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether changes that are announced reach the running loop."""
+        return self._homes.is_known()
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""
         if scope["type"] != "http":
             await self._other(scope, receive, send)
             return
-        exchange = Exchange(scope, receive, send)
+        exchange = Exchange(scope, receive, send, self.server.observers)
         try:
-            await self._routed(exchange)
-        except Refused as refused:
-            if not exchange.started:
-                await exchange.refuse(refused)
-        except Gone:
-            return
+            try:
+                await self._routed(exchange)
+            except Refused as refused:
+                self._refused(exchange, await exchange.refuse(refused))
+            except Gone:
+                self._refused(exchange, None)
+                await exchange.abandon()
         except BaseException as exc:
             if self._is_ending and is_cancellation(exc):
                 return  # the server has no more time for it, which is no fault of it
             if not isinstance(exc, Exception):
                 raise
             await self._failed(exchange, exc)
+
+    def _refused(self, exchange: Exchange, answer: bytes | None) -> None:
+        """Tell observers of a request that was refused before anybody looked for its handler."""
+        if exchange.asked is not None:
+            peer = LonePeer(self, exchange, self.server.entered, None, None)
+            self.server.dispatcher.refused_request(exchange.asked, peer, answer)
+
+    def tell(self, message: bytes) -> None:
+        """Tell observers of a message that goes out, if there are any."""
+        observers = self.server.observers
+        if observers.message_sent:
+            observers.tell(observers.message_sent, message)
 
     async def _other(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         if scope["type"] == "lifespan":
@@ -123,7 +236,7 @@ class StreamableHTTP:
         _journal.error("an HTTP request failed", exc=exc)
         if exchange.started:
             raise exc
-        await exchange.refuse(Refused(500, InternalError("Internal server error")))
+        self._refused(exchange, await exchange.refuse(Refused(500, InternalError("Internal server error"))))
 
     # --- one request -----------------------------------------------------------------------------
 
@@ -142,32 +255,39 @@ class StreamableHTTP:
         await (self._post if exchange.method == "POST" else self._others)(exchange, auth)
 
     def _others(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
+        if exchange.head.repeated:
+            _check_once(exchange.head)
         if exchange.method in ("GET", "DELETE") and self._serves_handshakes and not exchange.head.states_modern:
             return (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         raise self.method_not_allowed(exchange)
 
     def _is_endpoint(self, scope: Scope) -> bool:
-        return _without_root(scope) == self._path
+        return without_root(scope) == self._path
 
     async def _elsewhere(self, exchange: Exchange) -> None:
         health = self.options.health_path
-        if health is not None and _without_root(exchange.scope) == health.rstrip("/"):
-            await _published(exchange, b'{"status":"ok"}')
-        elif self.bearer is not None and exchange.scope["path"].rstrip("/") in self.bearer.metadata_paths:
-            await _published(exchange, self.bearer.metadata)
+        if health is not None and without_root(exchange.scope) == health.rstrip("/"):
+            await publish(exchange, b'{"status":"ok"}')
+        elif self.bearer is not None and self.bearer.publishes_at(exchange.scope["path"], without_root(exchange.scope)):
+            await publish(exchange, self.bearer.metadata)
         else:
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
 
     async def _post(self, exchange: Exchange, auth: Any) -> None:
         head = exchange.head
+        if head.repeated:
+            _check_once(head)
         if not (head.is_json and head.accepts.json):
             self._check_media_types(head)
         body = await exchange.body(self.options.max_request_body_size)
+        observers = self.server.observers
+        if observers.message_received:
+            observers.tell(observers.message_received, body)
         if head.states_modern or not self._serves_handshakes:
             await post_modern(self, exchange, body, auth)
             return
-        # Members may be spelt with escapes.
-        may_be_modern = CLAIM in body or b"\\u" in body
+        # Members may be spelt with escapes: of a slash there are two.
+        may_be_modern = CLAIM in body or b"\\u" in body or b"\\/" in body
         stateless = self.options.stateless_http
         if stateless and not may_be_modern and await post_stateless(self, exchange, body, auth):
             return
@@ -177,12 +297,18 @@ class StreamableHTTP:
                 await post_batch(self, exchange, body, auth)
                 return
             raise malformed(frame, body)
+        if isinstance(frame, Request):
+            exchange.asked = frame
         if may_be_modern and isinstance(frame, (Request, Notification)) and claims_modern(frame.params):
             await post_modern(self, exchange, body, auth)
         else:
             await (post_frame if stateless else post_handshake)(self, exchange, frame, auth)
 
     def _check_media_types(self, head: Head) -> None:
+        if not head.is_plain:
+            coding = shown(head.fields.get(b"content-encoding"))
+            wrong = InvalidRequest(f"Content-Encoding must be identity, or not sent; got {coding}")
+            raise Refused(415, wrong, headers=[(b"accept-encoding", b"identity")])
         if not head.is_json:
             declared = shown(head.fields.get(b"content-type"))
             raise Refused(415, InvalidRequest(f"Content-Type must be application/json; got {declared}"))
@@ -204,13 +330,13 @@ class StreamableHTTP:
 
     # --- streams -----------------------------------------------------------------------------------
 
-    async def keep_alive(self, answer: Answer) -> None:
-        """Write comments on the stream of an answer while there is one."""
+    async def keep_alive(self, answer: Callable[[], Answer]) -> None:
+        """Show a client that its request is worked on: open the stream of the answer, write comments."""
         import anyio
 
         while True:
             await anyio.sleep(self.options.keep_alive)
-            await answer.keep_alive()
+            answer().keep_alive()
 
     async def comment(self, exchange: Exchange) -> None:
         """Write comments on an open stream."""
@@ -228,26 +354,41 @@ class StreamableHTTP:
 
     async def state(self) -> Any:
         """What the server's lifespan yielded; it is entered by the first request if nobody did."""
-        if not self.ready:
-            self.ready = True
-            self.server.on_change(self.marks.forget)
-            self.server.attach(current_backend())
+        self._homes.add()
+        if self.server.entered is None and not self._has_warned:
+            self._has_warned = True
+            _journal.warning(
+                "the lifespan of %r is entered by a request, and ends with the event loop: "
+                "its host does not pass it on; give the host lifespan=app.lifespan",
+                self.server.name,
+            )
         return await self.server.state()
+
+    @asynccontextmanager
+    async def lifespan(self, app: object = None) -> AsyncGenerator[None, None]:
+        """The server's lifespan, for a host that does not pass ASGI's on to what is mounted.
+
+        `Starlette(routes=[Mount("/", app)], lifespan=app.lifespan)`; in a lifespan of your own,
+        `async with app.lifespan():`.
+        """
+        async with self.server.running():
+            self._is_ending = False
+            self._homes.add()
+            try:
+                yield
+            finally:
+                self._homes.remove()
+                self.close()
 
     async def _live(self, receive: ASGIReceive, send: ASGISend) -> None:
         """The lifespan as the ASGI server tells it."""
         await receive()
         part = "startup"
         try:
-            async with open_backend() as backend, self.server.running():
-                self.ready = True
-                self.server.on_change(self.marks.forget)
-                detach = self.server.attach(backend)
+            async with self.lifespan():
                 await send({"type": "lifespan.startup.complete"})
                 part = "shutdown"
                 await receive()
-                detach()
-                self.close()
         except Exception as exc:
             _journal.error("the server's lifespan failed", exc=exc)
             await send({"type": f"lifespan.{part}.failed", "message": f"{type(exc).__name__}: {exc}"})
@@ -273,30 +414,7 @@ class StreamableHTTP:
             work.interrupt()
 
 
-def _without_root(scope: Scope) -> str:
-    """Where a request goes, below the place that the app is mounted at, with or without a slash at the end.
-
-    Clients and proxies do not follow redirects of a POST.
-    """
-    path: str = scope["path"]
-    root: str = scope.get("root_path", "")
-    if root and (path == root or path.startswith(f"{root.rstrip('/')}/")):
-        path = path[len(root) :]
-    return path.rstrip("/")
-
-
-async def _published(exchange: Exchange, body: bytes) -> None:
-    """Answer with what everybody may read, pages of any origin among them."""
-    if exchange.method == "OPTIONS":
-        await exchange.reply(204, b"", [_ANY_ORIGIN, *_PREFLIGHT])
-    elif exchange.method in ("GET", "HEAD"):
-        await exchange.reply(200, body, [_ANY_ORIGIN])
-    else:
-        raise Refused(405, InvalidRequest("Method Not Allowed"), headers=[(b"allow", b"GET, HEAD, OPTIONS")])
-
-
-_PREFLIGHT: Final[list[Header]] = [
-    (b"access-control-allow-methods", b"GET, HEAD, OPTIONS"),
-    (b"access-control-allow-headers", b"*"),
-]
-_ANY_ORIGIN: Final[Header] = (b"access-control-allow-origin", b"*")
+def _check_once(head: Head) -> None:
+    twice = ONCE & head.repeated
+    if twice:
+        raise Refused(400, InvalidRequest(f"{min(twice).decode().title()} may be sent once"))

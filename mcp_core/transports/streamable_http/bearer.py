@@ -12,11 +12,15 @@ from urllib.parse import urlsplit
 
 from mcp_core import codec
 from mcp_core.auth import AccessToken, AuthSettings, TokenVerifier
-from mcp_core.errors import InvalidRequest
+from mcp_core.errors import InternalError, InvalidRequest
+from mcp_core.journal import Journal
 from mcp_core.transports.streamable_http.exchange import Refused
 from mcp_core.transports.streamable_http.heads import Head, Header
 
 __all__ = ["BearerGuard"]
+
+_journal = Journal(__name__)
+_MOST_KINDS: Final = 16
 
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 
@@ -30,9 +34,22 @@ class BearerGuard:
         self._resource = _canonical(settings.resource_server_url)
         own = urlsplit(settings.resource_server_url)
         self._path = own.path.rstrip("/")
-        self._metadata_url = f"{own.scheme}://{own.netloc}{_WELL_KNOWN}{self._path}"
-        self.metadata_paths: Final = frozenset({_WELL_KNOWN, f"{_WELL_KNOWN}{self._path}"})
+        self._metadata_url = settings.resource_metadata_url or f"{own.scheme}://{own.netloc}{_WELL_KNOWN}{self._path}"
+        self.metadata_path: Final = urlsplit(self._metadata_url).path.rstrip("/")
+        """The path of the URL that challenges name."""
+        self.metadata_paths: Final = frozenset({_WELL_KNOWN, f"{_WELL_KNOWN}{self._path}", self.metadata_path})
         """Where the metadata is served, without a slash at the end."""
+        self._seen_to_raise: set[str] = set()
+
+    def publishes_at(self, *paths: str, mounted: bool = False) -> bool:
+        """Whether the metadata is to be found at one of these, as they are seen here.
+
+        A proxy may have taken a prefix off. What is `mounted` for nothing else is asked at the mount's own path, too.
+        """
+        shown = [path.rstrip("/") for path in paths]
+        if any(path in self.metadata_paths for path in shown) or (mounted and ("" in shown or self._path in shown)):
+            return True
+        return any(path.startswith(_WELL_KNOWN) and self.metadata_path.endswith(path) for path in shown)
 
     @property
     def metadata(self) -> bytes:
@@ -67,7 +84,7 @@ class BearerGuard:
             raise self._challenge(401, "a Bearer token is needed")
         if not token or " " in token:
             raise self._challenge(400, "Authorization must be: Bearer, a space, and the token", "invalid_request")
-        access = await self._verifier.verify_token(token)
+        access = await self._verified(token)
         if access is None:
             raise self._challenge(401, "the token is not valid", "invalid_token")
         if access.expires_at is not None and access.expires_at <= time.time():
@@ -78,6 +95,26 @@ class BearerGuard:
         if not set(self._settings.required_scopes) <= set(access.scopes):
             raise self._challenge(403, "the token's scope is too small", "insufficient_scope")
         return access
+
+    async def _verified(self, token: str) -> AccessToken | None:
+        """What the author's verifier says of a token.
+
+        Raises:
+            Refused: It fails (500), which may be for what a stranger has sent: so it is logged at length once.
+        """
+        try:
+            access: Any = await self._verifier.verify_token(token)
+            if access is not None and not hasattr(access, "client_id"):
+                raise TypeError(f"verify_token returned {type(access).__name__}; expected an AccessToken or None")
+        except Exception as exc:
+            kind = type(exc).__name__
+            if kind not in self._seen_to_raise and len(self._seen_to_raise) < _MOST_KINDS:
+                self._seen_to_raise.add(kind)
+                _journal.error("the token verifier raised %s", kind, exc=exc)
+            else:
+                _journal.warning("the token verifier raised %s again", kind)
+            raise Refused(500, InternalError("Internal server error")) from None
+        return access  # type: ignore[no-any-return]
 
     def step_up(self, scopes: tuple[str, ...]) -> Header:
         """The challenge to a caller whose token is good, but not for what it asks for (R-AUTH-06)."""

@@ -8,10 +8,14 @@ Spec: basic/transports/streamable-http, "Sending Messages", "Receiving Messages"
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from inspect import ismethod
 from typing import Any, Final, TypeAlias
 
+import anyio
+
 from mcp_core.errors import InvalidRequest, MCPError
-from mcp_core.messages import RequestId, encode_error
+from mcp_core.messages import Request, RequestId, encode_error
+from mcp_core.observers import Observers
 from mcp_core.transports.streamable_http.heads import Head, Header
 
 __all__ = ["UNWATCHED", "ASGIReceive", "ASGISend", "Exchange", "Gone", "Header", "Refused", "Scope", "event"]
@@ -22,6 +26,18 @@ ASGISend: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 UNWATCHED: Final = 0.01
 """Seconds that a handler may take before anybody looks whether its client is still there."""
+
+MAX_DISCARDED: Final = 67_108_864
+"""Bytes of a body that is too large which are read all the same, so that its sender reads the refusal."""
+
+DISCARD_SECONDS: Final = 5.0
+"""Seconds that this may take."""
+
+_QUIET_SECONDS: Final = 0.5
+"""Seconds without a piece of it, after which its sender is taken to wait for the refusal."""
+
+_CLIENT_CLOSED: Final = 499
+"""The status of a response that nobody reads any more."""
 
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _EVENT_STREAM: Final[list[Header]] = [
@@ -51,17 +67,20 @@ class Gone(Exception):
 class Exchange:
     """One request, and the response to it, which is written once."""
 
-    __slots__ = ("_asgi_send", "_ended", "_receive", "head", "scope", "started")
+    __slots__ = ("_asgi_send", "_ended", "_observers", "_receive", "asked", "head", "scope", "started")
 
     head: Head
     """The header lines, once the request is let in."""
 
-    def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
+    def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend, observers: Observers) -> None:
         self.scope = scope
         self._receive = receive
         self._asgi_send = send
+        self._observers = observers
         self._ended = False
         self.started = False
+        self.asked: Request | None = None
+        """The JSON-RPC request in the body that no handler has been found for yet."""
 
     @property
     def method(self) -> str:
@@ -77,7 +96,11 @@ class Exchange:
             Refused: It is larger than `limit` bytes (413).
             Gone: The client went away before its end.
         """
-        if self.head.length is not None and self.head.length > limit:
+        length = self.head.length
+        if length is not None and length > limit:
+            # A client that asks first has sent nothing yet, and one that sends more than that is not worth it.
+            if b"expect" not in self.head.fields and length <= MAX_DISCARDED:
+                await self._discard()
             raise _too_large(limit)
         message = await self._receive()
         if message["type"] == "http.request" and not message.get("more_body"):
@@ -91,10 +114,30 @@ class Exchange:
                 raise Gone
             gathered += message.get("body", b"")
             if len(gathered) > limit:
+                if length is not None and message.get("more_body"):
+                    await self._discard()
                 raise _too_large(limit)
             if not message.get("more_body"):
                 return bytes(gathered)
             message = await self._receive()
+
+    async def _discard(self) -> None:
+        """Read the rest of a body. Most clients send all of it before they read the refusal.
+
+        Where a server closes a connection on which something is left to be read, TCP resets it, and
+        the refusal with it.
+        """
+        left = MAX_DISCARDED
+        with anyio.move_on_after(DISCARD_SECONDS) as quiet:
+            end = quiet.deadline
+            while left > 0:
+                quiet.deadline = min(end, anyio.current_time() + _QUIET_SECONDS)
+                message = await self._receive()
+                if message["type"] == "http.disconnect":
+                    raise Gone
+                if not message.get("more_body"):
+                    return
+                left -= len(message.get("body", b""))
 
     async def gone(self) -> None:
         """Wait until the client goes away. Only after the body was read."""
@@ -113,9 +156,17 @@ class Exchange:
 
     # --- the response ----------------------------------------------------------------------
 
+    def tell(self, message: bytes) -> None:
+        """Tell observers of a message that goes out, if there are any."""
+        observers = self._observers
+        if observers.message_sent:
+            observers.tell(observers.message_sent, message)
+
     async def reply(self, status: int, body: bytes = b"", headers: Iterable[Header] = ()) -> None:
-        """Answer with one JSON body, or none."""
+        """Answer with one JSON-RPC message, or none."""
         self.started = self._ended = True
+        if body and self._observers.message_sent:
+            self.tell(body)
         length = (b"content-length", b"%d" % len(body))
         fields = [_JSON, length, *headers] if body else [length, *headers]
         try:
@@ -124,9 +175,32 @@ class Exchange:
         except OSError:
             return  # the client has gone, and with it whoever would have read this
 
-    async def refuse(self, refused: Refused) -> None:
-        """Answer with an error that says what to change."""
-        await self.reply(refused.status, encode_error(refused.request_id, refused.error), refused.headers)
+    async def publish(self, status: int, body: bytes, headers: Iterable[Header]) -> None:
+        """Answer with JSON that is no message."""
+        self.started = self._ended = True
+        length = (b"content-length", b"%d" % len(body))
+        fields = [_JSON, length, *headers] if body else [length, *headers]
+        await self._asgi_send({"type": "http.response.start", "status": status, "headers": fields})
+        await self._asgi_send({"type": "http.response.body", "body": body})
+
+    async def refuse(self, refused: Refused) -> bytes:
+        """Answer with an error that says what to change; the answer."""
+        answer = encode_error(refused.request_id, refused.error)
+        if not self.started:
+            await self.reply(refused.status, answer, refused.headers)
+        elif not self._ended:  # the stream was opened while nobody knew yet
+            self.tell(answer)
+            await self.end_stream(event(answer))
+        return answer
+
+    async def abandon(self) -> None:
+        """End without an answer: the client has gone.
+
+        Below middleware a response is owed all the same: Starlette's `BaseHTTPMiddleware` raises where
+        there is none. A server's own `send` is a method, and is left alone.
+        """
+        if not self.started and not ismethod(self._asgi_send):
+            await self.reply(_CLIENT_CLOSED)
 
     async def open_stream(self, headers: Iterable[Header] = ()) -> None:
         """Begin to answer with an event stream."""
@@ -138,7 +212,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end_stream(self, data: bytes = b"") -> None:
-        """Write the last of the event stream."""
+        """Write the last of the event stream; if it has ended, nothing happens."""
         await self._send({"type": "http.response.body", "body": data})
 
 
@@ -155,4 +229,10 @@ def event(message: bytes, event_id: str | None = None, retry: float | None = Non
         head += b"retry: %d\n" % int(retry * 1000)
     if not message:
         return head + b"data: \n\n"
+    if b"\n" in message or b"\r" in message:
+        # Ready bytes of an author's: a line break would end the event. In JSON it is a space.
+        message = message.translate(_ONE_LINE)
     return b"%bevent: message\ndata: %b\n\n" % (head, message)
+
+
+_ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")

@@ -7,17 +7,34 @@ Spec: basic/transports/streamable-http, "Security & Endpoint".
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import urlsplit
 
 import msgspec
 
 from mcp_core.errors import InvalidRequest
+from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.exchange import Refused, Scope
-from mcp_core.transports.streamable_http.heads import Head, Heads
+from mcp_core.transports.streamable_http.heads import KEPT, Head, Header, Heads
 
-__all__ = ["LOOPBACK", "Guard", "TransportSecuritySettings", "shown"]
+__all__ = [
+    "LOOPBACK",
+    "MAX_HEADERS",
+    "MAX_HEADER_BYTES",
+    "MAX_MEDIA_TYPES",
+    "Guard",
+    "TransportSecuritySettings",
+    "shown",
+]
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
+
+MAX_HEADERS: Final = 1024
+"""Header lines of one request."""
+
+MAX_HEADER_BYTES: Final = 65_536
+"""Bytes of all of them."""
+
+MAX_MEDIA_TYPES: Final = 1024
+"""Bytes of `Accept`, and of `Content-Type`: what they say is found out part by part, and kept."""
 
 
 class TransportSecuritySettings(msgspec.Struct, kw_only=True, frozen=True):
@@ -30,6 +47,11 @@ class TransportSecuritySettings(msgspec.Struct, kw_only=True, frozen=True):
     enable_dns_rebinding_protection: bool = True
     allowed_hosts: list[str] = []
     allowed_origins: list[str] = []
+
+    def __post_init__(self) -> None:
+        checks.flag("enable_dns_rebinding_protection", self.enable_dns_rebinding_protection)
+        checks.header_values("allowed_hosts", self.allowed_hosts, "example.com:*", has_scheme=False)
+        checks.header_values("allowed_origins", self.allowed_origins, "https://example.com", has_scheme=True)
 
 
 class Guard:
@@ -55,27 +77,46 @@ class Guard:
         """The header lines of a request that is let in.
 
         Raises:
-            Refused: The host (421) or the origin (403) is not let in.
+            Refused: The host (421) or the origin (403) is not let in, or the lines are too many or too
+                long (431).
         """
         scheme: str = scope.get("scheme", "http")
         lines = tuple(scope["headers"])  # once: it may be an iterator
         try:
             head = self._admitted.get((scheme, lines))
         except TypeError:  # lines that are lists, which ASGI allows too
-            head = None
-        if head is None:
-            lines = tuple((bytes(name), bytes(value)) for name, value in lines)
-            head = Head(lines)
-            if not self._off:
-                self._check(head, scheme)
-            self._admitted.keep(scheme, lines, head)
+            head, lines = None, tuple([(bytes(name), bytes(value)) for name, value in lines])
+        return self._read(scheme, lines) if head is None else head
+
+    def _read(self, scheme: str, lines: tuple[Header, ...]) -> Head:
+        """The head of lines that are not known as they are."""
+        if len(lines) > MAX_HEADERS:
+            raise Refused(431, InvalidRequest(f"there are more than {MAX_HEADERS} headers"))
+        others = [line for line in lines if line[0] not in KEPT]
+        if not others:
+            return self._let_in(scheme, lines)
+        lasting = tuple([line for line in lines if line[0] in KEPT])
+        base = self._admitted.get((scheme, lasting)) or self._let_in(scheme, lasting)
+        if sum([len(name) + len(value) for name, value in others]) > MAX_HEADER_BYTES:
+            raise Refused(431, InvalidRequest(_TOO_LARGE))
+        return base.extended(lines, others) or Head(lines)
+
+    def _let_in(self, scheme: str, lines: tuple[Header, ...]) -> Head:
+        # Nothing of the lines is read, and nothing kept, before it is known who sends them.
+        if not self._off:
+            self._check(lines, scheme)
+        _check_size(lines)
+        head = Head(lines)
+        self._admitted.keep(scheme, lines, head)
         return head
 
-    def _check(self, head: Head, scheme: str) -> None:
-        host, origin = head.fields.get(b"host"), head.fields.get(b"origin")
-        port = "443" if scheme == "https" else "80"
-        if b"host" in head.repeated or b"origin" in head.repeated:
+    def _check(self, lines: tuple[Header, ...], scheme: str) -> None:
+        hosts = [value for name, value in lines if name == b"host"]
+        origins = [value for name, value in lines if name == b"origin"]
+        if len(hosts) > 1 or len(origins) > 1:
             raise Refused(400, InvalidRequest("Host and Origin may be sent once"))
+        host, origin = next(iter(hosts), None), next(iter(origins), None)
+        port = "443" if scheme == "https" else "80"
         if not self._lets_in(host, self._hosts, port):
             raise Refused(
                 421,
@@ -110,12 +151,32 @@ def _matches(value: str, pattern: str, port: str) -> bool:
 
 
 def _is_same(origin: bytes, host: bytes | None) -> bool:
-    """Whether a page of this very server calls, under a host that has been let in."""
-    if host is None:
-        return False
-    return urlsplit(origin.decode("latin-1")).netloc.lower() == host.decode("latin-1").strip().lower()
+    """Whether a page of this very server calls, under a host that has been let in.
+
+    An origin has no path (RFC 6454, 7.1). No URL parser: those raise for some texts, and keep all they see.
+    """
+    scheme, _, name = origin.strip().lower().partition(b"://")
+    return host is not None and scheme in (b"http", b"https") and name == host.strip().lower()
+
+
+_TOO_LARGE: Final = f"the headers are larger than {MAX_HEADER_BYTES} bytes"
+
+
+def _check_size(lines: tuple[Header, ...]) -> None:
+    if sum(len(name) + len(value) for name, value in lines) > MAX_HEADER_BYTES:
+        raise Refused(431, InvalidRequest(_TOO_LARGE))
+    for wanted in (b"accept", b"content-type"):
+        if sum(len(value) for name, value in lines if name == wanted) > MAX_MEDIA_TYPES:
+            header = wanted.decode().title()
+            raise Refused(431, InvalidRequest(f"{header} is longer than {MAX_MEDIA_TYPES} bytes"))
+
+
+_MOST_SHOWN: Final = 200
 
 
 def shown(value: bytes | None) -> str:
-    """A header's value, for people to read."""
-    return "(none)" if value is None else repr(value.decode("latin-1").strip().lower())
+    """A header's value, for people to read; of a long one its beginning."""
+    if value is None:
+        return "(none)"
+    text = value[: _MOST_SHOWN + 1].decode("latin-1").strip().lower()
+    return repr(text) if len(value) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]!r}..."

@@ -11,8 +11,10 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
+import anyio.lowlevel
+
 from mcp_core.backend.interruptible import beside
-from mcp_core.errors import InvalidRequest
+from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.messages import (
     Frame,
     Malformed,
@@ -21,14 +23,14 @@ from mcp_core.messages import (
     encode_error,
 )
 from mcp_core.revisions import V2025_03_26, V2025_11_25
-from mcp_core.transports.streamable_http.answers import Answer, Stored
-from mcp_core.transports.streamable_http.event_store import EventStore
+from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
-from mcp_core.transports.streamable_http.handshake_calls import answered, notified, sent, stated_revision
+from mcp_core.transports.streamable_http.handshake_calls import AnyPeer, answered, notified, sent, stated_revision
 from mcp_core.transports.streamable_http.heads import Header
 from mcp_core.transports.streamable_http.peers import LonePeer
-from mcp_core.transports.streamable_http.sessions import HandshakePeer, Listener, Session, subject_of
+from mcp_core.transports.streamable_http.sessions import MAX_IN_USE, HandshakePeer, Listener, Session, subject_of
 from mcp_core.transports.streamable_http.stateless import assumed_handshake
+from mcp_core.transports.streamable_http.stored import GuardedStore, Stored, StoreFailed
 
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
@@ -49,13 +51,15 @@ async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, 
         await _initialize(app, exchange, frame, auth)
         return
     session = _session(app, exchange, auth, request_id=frame.id if isinstance(frame, Request) else None)
+    if isinstance(frame, Request):
+        _check_room(session, frame.id)
     state = await app.state()
     with session:
         if not isinstance(frame, Request):
             await notified(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
             await exchange.reply(202)
             return
-        store, stored = app.options.event_store, None
+        store, stored = app.store, None
         if store is not None:
             stored = Stored(store, session.next_stream_id(), primes=_primes(session))
         answer = Answer(exchange, json_only=app.options.json_response, stored=stored)
@@ -94,25 +98,50 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth:
     state = await app.state()
     with nullcontext() if session is None else session:
         answers: list[bytes] = []
+        size = 0
         for frame in frames:
             peer = (
                 LonePeer(app, exchange, state, auth, handshake, answer)
                 if session is None
                 else HandshakePeer(app.server, session, exchange, answer, state, auth)
             )
-            if isinstance(frame, Malformed):
-                answers += [encode_error(frame.id, frame.error)] if frame.answerable else []
-            elif not isinstance(frame, Request):
-                await notified(peer, frame)
-            elif frame.method == "initialize":
-                answers.append(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
+            if size > MAX_BATCH_ANSWER and isinstance(frame, Request):
+                message: bytes | None = encode_error(frame.id, _TOO_MUCH)
             else:
-                message = await answered(app, peer, frame)
-                answers += [] if message is None else [message]
+                message = await _element(app, peer, frame)
+            if message is not None:
+                answers.append(message)
+                size += len(message)
+            await anyio.lowlevel.checkpoint()  # each is a request's worth of work: others have a turn
         if answers:
             await answer.result(b"[%b]" % b",".join(answers))
         else:
             await answer.nothing()
+
+
+async def _element(app: StreamableHTTP, peer: AnyPeer, frame: Frame) -> bytes | None:
+    """The answer to one message of an array, if it has one."""
+    if isinstance(frame, Malformed):
+        return encode_error(frame.id, frame.error) if frame.answerable else None
+    if not isinstance(frame, Request):
+        await notified(peer, frame)
+        return None
+    try:
+        if frame.method == "initialize":
+            raise Refused(400, InvalidRequest("initialize must not be part of a batch"))
+        return await answered(app, peer, frame)
+    except Refused as refused:
+        message = encode_error(frame.id, refused.error)
+        app.server.dispatcher.refused_request(frame, peer, message)
+        return message
+
+
+MAX_BATCH_ANSWER: Final = 16_777_216
+"""Bytes of answers to one array; what would come after them is not done."""
+
+_TOO_MUCH: Final = InternalError(
+    f"the answers to this batch are larger than {MAX_BATCH_ANSWER} bytes; send fewer at once"
+)
 
 
 async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
@@ -124,18 +153,14 @@ async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
     if app.options.stateless_http or SESSION_ID not in exchange.head.fields or not exchange.head.accepts.stream:
         raise app.method_not_allowed(exchange)
     session = _session(app, exchange, auth, request_id=None)
+    _check_room(session, None)
     with session:
-        store = app.options.event_store
+        store = app.store
+        last = exchange.head.text(LAST_EVENT_ID)
         if store is None:
             await _hold_open(app, exchange, session)
-            return
-        last = exchange.head.text(LAST_EVENT_ID)
-        known = None if last is None else await store.replay_events_after(last)
-        if last is not None:
-            # No 404: that would say that the session is gone (R-HTTPL-11).
-            if known is None or not session.owns(known[0]):
-                raise Refused(400, InvalidRequest("Last-Event-ID is not known here; GET without it opens a new stream"))
-            await _resume(app, exchange, session, store, known[0], last)
+        elif last is not None:
+            await _resume(app, exchange, session, store, last)
         else:
             await _open_own(app, exchange, session, store)
 
@@ -166,10 +191,17 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
             InvalidRequest("Mcp-Session-Id is missing; initialize gives one, every later request sends it"),
             request_id=request_id,
         )
-    found = app.sessions.find(session_id)
-    if found is None or found.auth_subject != subject_of(auth):
+    found = app.sessions.find(session_id, subject_of(auth))
+    if found is None:
         raise Refused(404, InvalidRequest("Session not found; start anew with initialize"), request_id=request_id)
     return found
+
+
+def _check_room(session: Session, request_id: Any) -> None:
+    """Refuse what would be one request of a session too many (429)."""
+    if session.users >= MAX_IN_USE:
+        busy = InternalError(f"more than {MAX_IN_USE} requests of this session are in progress; wait for answers")
+        raise Refused(429, busy, request_id=request_id, headers=[_RETRY])
 
 
 async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, auth: Any) -> None:
@@ -186,6 +218,7 @@ async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, a
             503, InvalidRequest("there are too many sessions (max_sessions)"), request_id=frame.id, headers=[_RETRY]
         )
     session.forget = app.follow(session)
+    session.tell = app.tell
     answer.headers = ((SESSION_ID, session.session_id.encode()),)
     await sent(app, peer, answer, message)
 
@@ -221,7 +254,7 @@ async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session) 
             session.listener = None
 
 
-async def _open_own(app: StreamableHTTP, exchange: Exchange, session: Session, store: EventStore) -> None:
+async def _open_own(app: StreamableHTTP, exchange: Exchange, session: Session, store: GuardedStore) -> None:
     """The client's own stream from here on; what comes while it is away is kept for it."""
     if session.own is None:
         session.own = Stored(store, session.next_stream_id(), primes=_primes(session))
@@ -231,20 +264,34 @@ async def _open_own(app: StreamableHTTP, exchange: Exchange, session: Session, s
     await _read(app, exchange, session.own)
 
 
-async def _resume(
-    app: StreamableHTTP, exchange: Exchange, session: Session, store: EventStore, stream_id: str, last: str
-) -> None:
-    """Send what came on a stream after this event, and go on with it if it has not ended."""
-    await exchange.open_stream()
-    stored = session.streams.get(stream_id)
-    if stored is None:
-        known = await store.replay_events_after(last)
+async def _resume(app: StreamableHTTP, exchange: Exchange, session: Session, store: GuardedStore, last: str) -> None:
+    """Send what came on a stream after this event, and go on with it if it has not ended.
+
+    Raises:
+        Refused: The event is not known (no 404: that would say that the session is gone, R-HTTPL-11), or the
+            store does not say.
+    """
+    try:
+        known = await store.later(last) if len(last) <= _LONGEST_EVENT_ID else None
+        if known is None or not session.owns(known[0]):
+            raise Refused(400, InvalidRequest("Last-Event-ID is not known here; GET without it opens a new stream"))
+        stored = session.streams.get(known[0])
+        await exchange.open_stream()
+        if stored is not None:
+            await stored.take_up(exchange, last)
+            await _read(app, exchange, stored)
+            return
+        known = await store.later(last)  # what came last on it may have been kept meanwhile
         for event_id, message in [] if known is None else known[1]:
             await exchange.write(event(message, event_id))
-        await exchange.end_stream()
-        return
-    await stored.take_up(exchange, last)
-    await _read(app, exchange, stored)
+    except StoreFailed:
+        if not exchange.started:
+            away = InternalError("the events of this stream cannot be read at the moment; come back later")
+            raise Refused(503, away, headers=[_RETRY]) from None
+    await exchange.end_stream()
+
+
+_LONGEST_EVENT_ID: Final = 1024
 
 
 async def _read(app: StreamableHTTP, exchange: Exchange, stored: Stored) -> None:
@@ -252,7 +299,8 @@ async def _read(app: StreamableHTTP, exchange: Exchange, stored: Stored) -> None
 
     async def watch() -> None:
         await exchange.gone()
-        await stored.let_go(exchange)
+        stored.let_go(exchange)
 
     async with beside(watch, lambda: app.comment(exchange)):
-        await stored.held()
+        await stored.held(exchange)
+    await exchange.end_stream()

@@ -7,15 +7,15 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; basic/utilities/cancellati
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
 from mcp_core.dispatch import Call, Refusal
-from mcp_core.errors import InvalidRequest
-from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response
-from mcp_core.revisions import HANDSHAKE_REVISIONS
+from mcp_core.errors import HeaderMismatch, InvalidRequest, MCPError, MethodNotFound
+from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response, encode_error
+from mcp_core.revisions import HANDSHAKE_REVISIONS, is_modern
 from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Refused
 from mcp_core.transports.streamable_http.heads import VERSION
@@ -25,7 +25,7 @@ from mcp_core.transports.streamable_http.sessions import HandshakePeer
 if TYPE_CHECKING:
     from mcp_core.transports.streamable_http.app import StreamableHTTP
 
-__all__ = ["answered", "begun", "notified", "sent", "stated_revision", "waited"]
+__all__ = ["AnyPeer", "answered", "begun", "notified", "sent", "stated_revision", "waited"]
 
 AnyPeer: TypeAlias = HandshakePeer | LonePeer
 
@@ -39,10 +39,12 @@ def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: Request
         Refused: It names a revision that is not served.
     """
     head = exchange.head
+    if VERSION in head.repeated:
+        raise Refused(400, InvalidRequest("MCP-Protocol-Version may be sent once"), request_id=request_id)
     stated = head.version or head.text(VERSION)
     if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in app.server.protocol_versions):
         served = ", ".join(app.server.protocol_versions)
-        wrong = InvalidRequest(f"MCP-Protocol-Version {stated!r} is not served; served are {served}")
+        wrong = InvalidRequest(f"MCP-Protocol-Version {stated[:40]!r} is not served; served are {served}")
         raise Refused(400, wrong, request_id=request_id)
     return stated
 
@@ -68,7 +70,7 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
     beside_it: list[Any] = [watch] if app.options.cancel_on_disconnect else []
     answer = peer.answer
     if answer is not None and answer.can_stream:
-        beside_it.append(lambda: app.keep_alive(answer))
+        beside_it.append(lambda: app.keep_alive(lambda: answer))
     peer.take(work, call.request.id)
     try:
         async with beside(*beside_it, delay=UNWATCHED):
@@ -81,12 +83,31 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
 
 
 async def answered(app: StreamableHTTP, peer: AnyPeer, frame: Request) -> bytes | None:
-    """The answer to a request; `None` if its client cancelled it."""
+    """The answer to a request; `None` if its client cancelled it.
+
+    Raises:
+        Refused: It is of the stateless era by its own word, however that is spelt: nobody has compared its
+            headers with it.
+    """
+    if not peer.hears_changes and frame.method in _TOLD_OF_CHANGES:
+        return _refused(peer, frame, MethodNotFound("Method not found", frame.method))
     call = peer.server.dispatcher.open(frame, peer)
     if isinstance(call, Refusal):
         return call.answer
+    if is_modern(call.ctx.protocol_version):
+        stated = call.ctx.protocol_version
+        raise Refused(400, HeaderMismatch(f"Mcp-Protocol-Version is missing; _meta says {stated}"), request_id=frame.id)
     started = begun(peer, call)
     return started if isinstance(started, bytes) else await waited(app, peer, started)
+
+
+_TOLD_OF_CHANGES: Final = ("resources/subscribe", "resources/unsubscribe")
+
+
+def _refused(peer: AnyPeer, frame: Request, error: MCPError) -> bytes:
+    answer = encode_error(frame.id, error)
+    peer.server.dispatcher.refused_request(frame, peer, answer)
+    return answer
 
 
 async def notified(peer: AnyPeer, frame: Frame) -> None:

@@ -1,21 +1,22 @@
 """The header lines of a request, and what they say of it.
 
 Most clients send the same lines again and again, so that a head can be kept: nothing in
-it changes, and nothing in it depends on the body.
+it changes, and nothing in it depends on the body. What differs from one request to the
+next, and what is nobody's business after it, is put on top of the head that is kept.
 Spec: basic/transports/streamable-http, "Standard Request Headers".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.media_types import accepted, is_json
 
-__all__ = ["METHOD", "NAME", "VERSION", "Head", "Header", "Heads"]
+__all__ = ["KEPT", "METHOD", "NAME", "VERSION", "Head", "Header", "Heads"]
 
 Header = tuple[bytes, bytes]
 
@@ -42,6 +43,7 @@ class Head:
         "accepts",
         "fields",
         "is_json",
+        "is_plain",
         "length",
         "method",
         "name",
@@ -63,7 +65,9 @@ class Head:
         announced = self.fields.get(b"content-length", b"")
         self.length = int(announced[:_MOST_DIGITS]) if announced.isdigit() else None
         """Bytes of the body, if a number is stated; of an absurd one its first digits, which are more than enough."""
-        self.is_json = is_json(self.fields.get(b"content-type"))
+        self.is_plain = self.fields.get(b"content-encoding", b"identity").strip().lower() in (b"identity", b"")
+        """Whether the body is sent as it is, without gzip and the like."""
+        self.is_json = self.is_plain and is_json(self.fields.get(b"content-type"))
         stated = self.text(VERSION)
         self.states_modern = stated is not None and _REVISION.fullmatch(stated) is not None and is_modern(stated)
         """Whether the version header names a revision of the stateless era, known or not."""
@@ -96,20 +100,79 @@ class Head:
             self._texts = MappingProxyType(found)
         return self._texts
 
+    def extended(self, lines: tuple[Header, ...], others: Sequence[Header]) -> Head | None:
+        """The head of these lines, which are its own and `others`; `None` if a name of those is repeated.
+
+        Nothing that a head says of itself depends on the others: see `KEPT`.
+        """
+        fields = {**self.fields, **dict(others)}
+        if len(fields) != len(self.fields) + len(others):
+            return None
+        head: Head = Head.__new__(Head)
+        head._lines, head._texts, head.fields = lines, None, fields
+        head.repeated, head.accepts, head.is_json, head.length = (
+            self.repeated,
+            self.accepts,
+            self.is_json,
+            self.length,
+        )
+        head.is_plain, head.states_modern = self.is_plain, self.states_modern
+        head.version, head.method, head.name = self.version, self.method, self.name
+        return head
+
+
+KEPT: Final = frozenset(
+    (
+        b"host",
+        b"origin",
+        b"accept",
+        b"accept-encoding",
+        b"accept-language",
+        b"content-type",
+        b"content-length",
+        b"content-encoding",
+        b"transfer-encoding",
+        b"user-agent",
+        b"connection",
+        b"keep-alive",
+        b"te",
+        b"expect",
+        b"cache-control",
+        b"pragma",
+        b"priority",
+        b"sec-fetch-dest",
+        b"sec-fetch-mode",
+        b"sec-fetch-site",
+        b"x-forwarded-host",
+        b"x-forwarded-port",
+        b"x-forwarded-proto",
+        VERSION,
+        METHOD,
+        NAME,
+    )
+)
+"""Headers that may outlast their request: they say what a client is and wants, not who it is.
+
+Not a list of secrets: an API key, a session id or a parameter may go by any other name.
+"""
 
 _MOST_KEPT: Final = 512
 _LONGEST_KEPT: Final = 4096
 """Bytes of header lines: what is kept is bounded, whatever clients send."""
+_MOST_LINES: Final = 64
 
-_SECRET: Final = frozenset((b"authorization", b"cookie", b"proxy-authorization"))
+_TOOL_NAME: Final = re.compile(rb"[A-Za-z0-9_./-]{1,128}")
+"""What a URI with something secret in it does not look like."""
 
 
 class Heads(dict[tuple[str, tuple[Header, ...]], Head]):
     """The heads that were let in, by scheme and lines, to be known again."""
 
     def keep(self, scheme: str, lines: tuple[Header, ...], head: Head) -> None:
-        """Keep a head, unless it is long or has something secret in it."""
-        if not _SECRET.isdisjoint(head.fields) or sum(len(n) + len(v) for n, v in lines) > _LONGEST_KEPT:
+        """Keep a head, unless it is long or has something in it that is not to be kept."""
+        if len(lines) > _MOST_LINES or sum(len(n) + len(v) for n, v in lines) > _LONGEST_KEPT:
+            return
+        if not KEPT.issuperset(head.fields) or (NAME in head.fields and not _TOOL_NAME.fullmatch(head.fields[NAME])):
             return
         if len(self) >= _MOST_KEPT:
             self.clear()

@@ -1,31 +1,32 @@
 """Which parameters of the tools are mirrored in headers, as each caller sees them (P-33).
 
 Asks the author for the tool where there is a hook for that, and reads the list of tools
-otherwise, once until it changes. Knows the dispatcher; nothing of headers or responses.
+otherwise, once for each caller until it changes. Knows the dispatcher; nothing of headers or responses.
 Spec: basic/transports/streamable-http, "Custom Headers from Tool Parameters".
 """
 
 from __future__ import annotations
 
+import hashlib
+from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from msgspec import Raw
 
-from mcp_core import codec
+from mcp_core import codec, envelope
 from mcp_core.context import Peer, RequestContext
+from mcp_core.errors import MCPError
 from mcp_core.journal import Journal
-from mcp_core.messages import Request
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
 from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.mirrored import name_in
-from mcp_core.transports.streamable_http.sessions import subject_of
-from mcp_core.types import Tool
+from mcp_core.types import ListToolsResult, Prepared, Tool
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
 
-__all__ = ["Marked", "Marks"]
+__all__ = ["MAX_CALLERS", "MAX_MARK_BYTES", "Marked", "Marks"]
 
 Marked: TypeAlias = Mapping[tuple[str, ...], str]
 """The names that headers have for parameters, by the path to the parameter."""
@@ -33,8 +34,35 @@ Marked: TypeAlias = Mapping[tuple[str, ...], str]
 _journal = Journal(__name__)
 
 _NONE: Final[Marked] = {}
-_MOST_CALLERS: Final = 256
-"""Callers whose marks are kept at a time: a list of tools may differ from one to another."""
+
+MAX_CALLERS: Final = 16_384
+"""Callers whose marks are kept; those that were not heard of for longest go first."""
+
+MAX_MARK_BYTES: Final = 8_388_608
+"""Bytes of marks that are kept, those that are the same for several callers once."""
+
+_MOST_TOOLS: Final = 2048
+"""Tools of which it is kept what they mark: most authors list the same objects to all callers."""
+
+_MOST_PAGES: Final = 1000
+_LONGEST_KEY: Final = 256
+
+_PASSING: Final = frozenset(("progressToken", "traceparent", "tracestate", "baggage", envelope.LOG_LEVEL))
+"""Members of `_meta` that are of one request, and say nothing of who makes it."""
+
+
+class _List:
+    """What one list of tools marks, and how many callers see that list."""
+
+    __slots__ = ("key", "marked", "size", "users")
+
+    def __init__(self, key: bytes, marked: dict[str, Marked]) -> None:
+        self.key = key
+        self.marked = marked
+        self.size = len(key) + sum(
+            len(tool) + sum(len(".".join(p)) + len(n) for p, n in marks.items()) + 200 for tool, marks in marked.items()
+        )
+        self.users = 0
 
 
 class Marks:
@@ -42,13 +70,21 @@ class Marks:
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
-        self._kept: dict[Any, dict[str, Marked]] = {}
+        self._callers: OrderedDict[bytes, _List] = OrderedDict()
+        self._lists: dict[bytes, _List] = {}
+        self._bytes = 0
+        self._tools: dict[int, tuple[Tool, Marked]] = {}
+        self._pages: dict[int, tuple[Any, dict[str, Marked]]] = {}
         self._changes = 0
 
-    def may_exist(self, auth: Any) -> bool:
-        """Whether there may be any for this caller: yes, until the list of tools was read."""
-        kept = self._kept.get(None if auth is None else subject_of(auth))
-        return kept is None or bool(kept)
+    def known(self, ctx: RequestContext[Any]) -> Mapping[str, Marked] | None:
+        """The marks of all tools that the caller of this request sees; `None` until that is known."""
+        caller = _caller_of(ctx)
+        kept = None if caller is None else self._callers.get(caller)
+        if kept is None:
+            return None
+        self._callers.move_to_end(cast("bytes", caller))
+        return kept.marked
 
     async def of(self, ctx: RequestContext[Any], peer: Peer) -> Marked | None:
         """The marks of the tool that is called; `None` if they cannot be found out.
@@ -58,24 +94,41 @@ class Marks:
         name = name_in(ctx.raw_params, "name") or ""
         if self._server.on_get_tool is not None:
             return await self._asked(ctx, peer, name)
-        caller = subject_of(peer.auth)
-        kept = self._kept.get(caller)
-        if kept is None:
+        marked = self.known(ctx)
+        if marked is None:
             changes = self._changes
-            kept = await self._read(ctx, peer)
-            if kept is None:
+            read = await self._read(ctx, peer)
+            if read is None:
                 return None
             if changes == self._changes:  # otherwise what was read may be old already
-                if len(self._kept) >= _MOST_CALLERS:
-                    self._kept.clear()
-                self._kept[caller] = kept
-        return kept.get(name, _NONE)
+                self._keep(_caller_of(ctx), read)
+            marked = read
+        return marked.get(name, _NONE)
 
     def forget(self, event: Event) -> None:
         """Take note of a change."""
         if isinstance(event, ToolsListChanged):
             self._changes += 1
-            self._kept.clear()
+            for kept in (self._callers, self._lists, self._tools, self._pages):
+                kept.clear()
+            self._bytes = 0
+
+    def _keep(self, caller: bytes | None, marked: dict[str, Marked]) -> None:
+        if caller is None or caller in self._callers:
+            return
+        key = _digest(codec.encode([(tool, list(marks.items())) for tool, marks in sorted(marked.items())]))
+        shared = self._lists.get(key)
+        if shared is None:
+            shared = self._lists[key] = _List(key, marked)
+            self._bytes += shared.size
+        shared.users += 1
+        self._callers[caller] = shared
+        while len(self._callers) > MAX_CALLERS or (self._bytes > MAX_MARK_BYTES and len(self._callers) > 1):
+            _, old = self._callers.popitem(last=False)
+            old.users -= 1
+            if not old.users:
+                del self._lists[old.key]
+                self._bytes -= old.size
 
     async def _asked(self, ctx: RequestContext[Any], peer: Peer, name: str) -> Marked | None:
         """Ask the author for the tool; the client hears nothing of that."""
@@ -91,39 +144,74 @@ class Marks:
         if tool is not None and not isinstance(tool, Tool):
             _journal.error("on_get_tool returned %s; expected a Tool or None", type(tool).__name__)
             return None
-        return _NONE if tool is None else _marked(name, tool.input_schema)
+        return _NONE if tool is None else _marked(tool.name, tool.input_schema)
 
     async def _read(self, ctx: RequestContext[Any], peer: Peer) -> dict[str, Marked] | None:
-        """Read the whole list, as the caller would see it."""
+        """Read the whole list, as the caller would see it. Neither middleware nor observers see that."""
         marked: dict[str, Marked] = {}
         cursor: str | None = None
-        for _ in range(1000):
-            page = await self._page(ctx, peer, cursor)
-            if page is None:
-                return None
-            tools = page.get("tools")
-            if not codec.is_array(tools) or not all(codec.is_object(tool) for tool in tools):
-                _journal.error("tools/list was answered with what is no list of tools")
-                return None
-            for tool in tools:
-                found = _marked(tool.get("name"), tool.get("inputSchema", {}))
-                if found:
-                    marked[tool["name"]] = found
-            cursor = page.get("nextCursor")
-            if cursor is None:
-                break
-        return marked
-
-    async def _page(self, ctx: RequestContext[Any], peer: Peer, cursor: str | None) -> dict[str, Any] | None:
         if not self._server.serves("tools/list"):
-            return {"tools": []}
-        params: dict[str, Any] = {"_meta": ctx.meta}
-        if cursor is not None:
-            params["cursor"] = cursor
-        begun = self._server.dispatcher.begin(Request(0, "tools/list", Raw(codec.encode(params))), peer)
-        page: Any = codec.decode_any(begun if isinstance(begun, bytes) else await begun)
-        result = page.get("result")
-        return result if codec.is_object(result) else None
+            return marked
+        for _ in range(_MOST_PAGES):
+            params: dict[str, Any] = {"_meta": ctx.meta} if cursor is None else {"_meta": ctx.meta, "cursor": cursor}
+            try:
+                begun = self._server.dispatcher.aside(ctx, peer, "tools/list", params)
+                page = await begun if hasattr(begun, "__await__") else begun
+                found, cursor = self._read_page(page)
+            except MCPError:
+                return None  # the caller would be refused the list, too
+            except Exception as exc:
+                _journal.error("the handler of tools/list raised %s", type(exc).__name__, exc=exc)
+                return None
+            marked.update(found)
+            if cursor is None:
+                return marked
+        _journal.error("tools/list has more than %d pages", _MOST_PAGES)
+        return None
+
+    def _read_page(self, page: Any) -> tuple[dict[str, Marked], str | None]:
+        if isinstance(page, Prepared):
+            prepared = cast("Prepared[Any]", page)
+            kept = self._pages.get(id(prepared))
+            if kept is None:
+                if len(self._pages) >= _MOST_PAGES:
+                    self._pages.clear()
+                # With the page, whose number may be another's once it is gone.
+                kept = self._pages[id(prepared)] = (prepared, self._read_page(prepared.value)[0])
+            return kept[1], prepared.value.next_cursor
+        if isinstance(page, ListToolsResult):
+            return {tool.name: marks for tool in page.tools if (marks := self._marked(tool))}, page.next_cursor
+        value: Any = codec.decode_any(page) if isinstance(page, Raw | bytes) else codec.to_json(page)
+        tools = value.get("tools") if codec.is_object(value) else None
+        if not codec.is_array(tools) or not all(codec.is_object(tool) for tool in tools):
+            raise TypeError(f"tools/list gave {type(page).__name__}, which is no list of tools")
+        found = {tool.get("name"): _marked(tool.get("name"), tool.get("inputSchema", {})) for tool in tools}
+        return {name: marks for name, marks in found.items() if marks}, value.get("nextCursor")
+
+    def _marked(self, tool: Tool) -> Marked:
+        kept = self._tools.get(id(tool))
+        if kept is None:
+            if len(self._tools) >= _MOST_TOOLS:
+                self._tools.clear()
+            kept = self._tools[id(tool)] = (tool, _marked(tool.name, tool.input_schema))
+        return kept[1]
+
+
+def _caller_of(ctx: RequestContext[Any]) -> bytes | None:
+    """All that a list of tools may depend on; `None` for what cannot be told apart."""
+    auth, meta = ctx.auth, ctx.meta
+    who = None if auth is None else (auth.client_id, auth.subject, auth.scopes, auth.claims)
+    if not _PASSING.isdisjoint(meta):
+        meta = {name: value for name, value in meta.items() if name not in _PASSING}
+    try:
+        key = codec.encode((ctx.protocol_version, who, meta))
+    except Exception:
+        return None
+    return key if len(key) <= _LONGEST_KEY else _digest(key)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.sha256(data).digest()
 
 
 def _marked(name: Any, schema: Any) -> Marked:

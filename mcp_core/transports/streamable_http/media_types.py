@@ -24,7 +24,7 @@ class Accepted(msgspec.Struct, frozen=True):
 _BOTH: Final = Accepted(True, True)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=128)
 def accepted(value: bytes | None) -> Accepted:
     """What an `Accept` header lets an answer be; without one, anything (RFC 9110, 12.5.1)."""
     if value is None or not value.strip():
@@ -51,7 +51,7 @@ def _quality(ranges: list[tuple[str, float]], wanted: str) -> float:
     return 0.0
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def is_json(value: bytes | None) -> bool:
     """Whether a `Content-Type` says JSON in UTF-8."""
     if value is None:

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import base64
 import binascii
+import decimal
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
-from mcp_core.errors import HeaderMismatch
-from mcp_core.messages import Request
+from mcp_core.errors import HeaderMismatch, UnsupportedProtocolVersion
+from mcp_core.messages import Notification, Request
 from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
+from mcp_core.revisions import newest_first
 from mcp_core.transports.streamable_http.heads import METHOD, NAME, VERSION, Head
 
-__all__ = ["PARAMETER", "check_parameters", "check_routing", "name_in"]
+__all__ = ["PARAMETER", "check_notification", "check_parameters", "check_routing", "cut", "name_in"]
 
 PARAMETER: Final = b"mcp-param-"
 
@@ -50,16 +53,44 @@ def check_routing(head: Head, request: Request, version: str) -> None:
                 raise HeaderMismatch(f"{_shown(name)} may be sent once")
     stated = fields.get(VERSION)
     if stated is None:
-        raise HeaderMismatch(f"{_shown(VERSION)} is missing; _meta says {version}")
+        raise HeaderMismatch(f"{_shown(VERSION)} is missing; _meta says {cut(version)}")
     if stated.decode("latin-1").strip(" \t") != version:
-        raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta, {version}")
+        raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta, {cut(version)}")
     method = fields.get(METHOD)
     if method is None or method.decode("latin-1").strip(" \t") != request.method:
-        raise HeaderMismatch(f"{_shown(METHOD)} {_fault(method)}; the body's method is {request.method!r}")
+        raise HeaderMismatch(f"{_shown(METHOD)} {_fault(method)}; the body's method is {cut(request.method)!r}")
     row = METHODS.get(request.method)
     member = None if row is None else row.name_field
     if member is not None:
         _check_name(fields.get(NAME), request, member)
+
+
+def check_notification(head: Head, notification: Notification, claimed: Any, served: Sequence[str]) -> None:
+    """
+    Raises:
+        HeaderMismatch: A standard header is sent twice, or says something else than the body.
+        UnsupportedProtocolVersion: The revision that it is of is not served.
+    """
+    for name in (VERSION, METHOD):
+        if name in head.repeated:
+            raise HeaderMismatch(f"{_shown(name)} may be sent once")
+    stated = head.text(VERSION)
+    if claimed is not None and stated is not None and stated != claimed:
+        raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta")
+    version = stated if claimed is None else claimed
+    if version is not None and version not in served:
+        raise UnsupportedProtocolVersion(cut(str(version)), newest_first(tuple(served)))
+    method = head.text(METHOD)
+    if method is not None and method != notification.method:
+        raise HeaderMismatch(f"{_shown(METHOD)} does not match; the body's method is {cut(notification.method)!r}")
+
+
+def cut(text: str) -> str:
+    """A text of a client's, as long as a message of ours may repeat it."""
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
+_MOST_SHOWN: Final = 200
 
 
 def _check_name(value: bytes | None, request: Request, member: str) -> None:
@@ -67,7 +98,7 @@ def _check_name(value: bytes | None, request: Request, member: str) -> None:
     if named is None:
         return  # what is wrong with the params, their handler's decoder says
     if value is None or _decoded(NAME, value) != named:
-        raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {named!r}")
+        raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {cut(named)!r}")
 
 
 def name_in(params: Raw, member: str) -> str | None:
@@ -106,17 +137,30 @@ def check_parameters(head: Head, params: Raw, marked: Mapping[tuple[str, ...], s
 
 
 def _agrees(text: str, given: object) -> bool:
+    """Whether a header says exactly what the argument is."""
     if isinstance(given, bool):
         return text == ("true" if given else "false")
     if isinstance(given, int | float):
-        if not _NUMBER.fullmatch(text):
-            return False
-        try:
-            return int(text) == given if text.lstrip("-").isdigit() else float(text) == float(given)
-        except (ValueError, OverflowError):
-            return False
+        return _NUMBER.fullmatch(text) is not None and len(text) <= _MOST_DIGITS and _is_number(text, given)
     return text == given
 
+
+def _is_number(text: str, given: int | float) -> bool:
+    """Whether a decimal number is this one. As floats, integers beyond 2**53 would be their neighbours too."""
+    if isinstance(given, float) and not given.is_integer():
+        return math.isfinite(given) and float(text) == given
+    if isinstance(given, int) and given.bit_length() > _MOST_BITS:
+        return False
+    # Decimals of any exponent are compared without being written out.
+    try:
+        return decimal.Decimal(text) == decimal.Decimal(given)
+    except decimal.DecimalException:
+        return False
+
+
+_MOST_DIGITS: Final = 1024
+_MOST_BITS: Final = 4096
+"""Numbers beyond are nobody's, and would take work to compare."""
 
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _BEGIN: Final = b"=?base64?"

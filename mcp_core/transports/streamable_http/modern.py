@@ -22,13 +22,14 @@ from mcp_core.errors import (
     InvalidRequest,
     MethodNotFound,
     ParseError,
+    UnsupportedProtocolVersion,
 )
 from mcp_core.handlers import read_meta
-from mcp_core.messages import Frame, Malformed, Notification, Request, decode_frame
+from mcp_core.messages import Frame, Malformed, Notification, Request, RequestId, decode_frame, encode_error
 from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Gone, Refused
 from mcp_core.transports.streamable_http.heads import Head
 from mcp_core.transports.streamable_http.marks import Marked
-from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_parameters, check_routing
+from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_notification, check_parameters, check_routing
 from mcp_core.transports.streamable_http.peers import ModernPeer, UnheardPeer
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
     Raises:
         Refused: It must not run at all.
     """
-    state = app.server.entered if app.ready else None
+    state = app.server.entered if app.is_ready else None
     if state is None:
         state = await app.state()
     head, dispatcher = exchange.head, app.server.dispatcher
@@ -73,22 +74,45 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
         if isinstance(frame, Notification):
             await _notified(app, exchange, frame, state, auth)
             return
-        opened = dispatcher.open(_checked(app, exchange, frame, body), peer)
+        if isinstance(frame, Request):
+            exchange.asked = frame
+        request = _checked(app, exchange, frame, body)
+        exchange.asked = None  # from here on its end is told by whoever has it
+        opened = dispatcher.open(request, peer)
         if isinstance(opened, Refusal):
             await peer.outcome(opened.answer, opened.failure)
             return
         call = opened
-    if call.request.method == "tools/call" and app.marks.may_exist(auth):
-        marked: Any = app.marks.of(call.ctx, UnheardPeer(app, exchange, state, auth))
-        known, marked = first_step(marked) if steps_by_hand() else (False, marked)
-        if not known:
-            marked = await _watched(app, exchange, peer, marked, call)
-        _check_marked(head, call.ctx, marked)
+    if call.request.method == "tools/call":
+        known = app.marks.known(call.ctx)
+        if known is None or known:
+            await _check_parameters(app, exchange, peer, call)
     answer = dispatcher.start(call)
     if isinstance(answer, Call):
         first = call.step() if steps_by_hand() else None
-        answer = await _watched(app, exchange, peer, call, call) if first is None else first
+        answer = await _watched(app, exchange, peer, call, call.request.id) if first is None else first
     await peer.outcome(answer, call.failure)
+
+
+async def _check_parameters(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, call: Call) -> None:
+    """Compare the headers that repeat parameters with the parameters.
+
+    Raises:
+        Refused: They differ, or nobody can tell which parameters are repeated.
+        Gone: The client has gone meanwhile.
+    """
+    marked: Any = app.marks.of(call.ctx, UnheardPeer(app, exchange, peer.lifespan_context, peer.auth))
+    try:
+        known, marked = first_step(marked) if steps_by_hand() else (False, marked)
+        if not known:
+            marked = await _watched(app, exchange, peer, marked, call.request.id)
+        _check_marked(exchange.head, call.ctx, marked)
+    except Refused as refused:
+        call.dispatcher.refused(call.ctx, encode_error(refused.request_id, refused.error))
+        raise
+    except BaseException:
+        call.dispatcher.refused(call.ctx, None)
+        raise
 
 
 def _is_routed(head: Head, call: Call) -> bool:
@@ -106,7 +130,9 @@ def _is_routed(head: Head, call: Call) -> bool:
 _SPECIAL: Final = ("subscriptions/listen", "initialize")
 
 
-async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, waiting: Any, call: Call) -> Any:
+async def _watched(
+    app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, waiting: Any, request_id: RequestId
+) -> Any:
     """What is awaited for a call, unless its client goes away first (R-HTTP-11).
 
     Raises:
@@ -122,7 +148,7 @@ async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, wa
 
     beside_it: list[Any] = [watch]
     if exchange.head.accepts.stream:
-        beside_it.append(lambda: app.keep_alive(peer.answer))
+        beside_it.append(lambda: app.keep_alive(lambda: peer.answer))
     app.running.add(work)
     try:
         async with beside(*beside_it, delay=UNWATCHED):
@@ -133,7 +159,7 @@ async def _watched(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, wa
     if work.interrupted:
         if peer.gone:
             raise Gone
-        raise Refused(503, InternalError("the server is shutting down"), request_id=call.request.id)
+        raise Refused(503, InternalError("the server is shutting down"), request_id=request_id)
     return value
 
 
@@ -192,6 +218,18 @@ def _check_marked(head: Head, ctx: RequestContext[Any], marked: Marked | None) -
 
 
 async def _notified(app: StreamableHTTP, exchange: Exchange, frame: Notification, state: Any, auth: Any) -> None:
+    """Take a notification.
+
+    Raises:
+        Refused: It is of a revision that is not served, or the headers say something else than the body.
+    """
+    try:
+        meta = read_meta(frame.params) or {}
+        check_notification(exchange.head, frame, meta.get(envelope.PROTOCOL_VERSION), app.server.protocol_versions)
+    except (codec.Misfit, codec.Undecodable) as exc:
+        raise Refused(400, InvalidParams(f"params: {exc}")) from None
+    except (HeaderMismatch, UnsupportedProtocolVersion) as exc:
+        raise Refused(400, exc) from None
     work = app.server.dispatcher.notify(frame, UnheardPeer(app, exchange, state, auth))
     if work is not None:
         await work

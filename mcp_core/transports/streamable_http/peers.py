@@ -51,6 +51,7 @@ class _RequestPeer:
 
     json_only = False
     reaches_client = False
+    hears_changes = True
 
     def __init__(self, app: StreamableHTTP, exchange: Exchange, state: Any, auth: Any) -> None:
         self.lifespan_context = state
@@ -84,6 +85,9 @@ class _RequestPeer:
 
     async def close_stream(self, retry: float) -> None:
         """A stream without a session cannot be taken up again."""
+
+    def notify_late(self, message: bytes) -> bool:
+        return False
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
         return self._app.endings.add(call)
@@ -143,6 +147,7 @@ class LonePeer(_RequestPeer):
     __slots__ = ("failure", "handshake", "json_only", "work")
 
     shakes_hands = True
+    hears_changes = False
 
     def __init__(
         self,

@@ -6,11 +6,15 @@ Knows uvicorn; loaded only by `run`. Needs the extra `http`.
 from __future__ import annotations
 
 import asyncio
+import importlib
 import importlib.util
 import socket
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp_core.backend import running_library
+from mcp_core.transports.streamable_http import checks
+from mcp_core.transports.streamable_http.address import say_where
 from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
 
 if TYPE_CHECKING:
@@ -21,10 +25,39 @@ __all__ = ["serve"]
 
 def _is_running() -> bool:
     try:
-        asyncio.get_running_loop()
+        running_library()
     except RuntimeError:
         return False
     return True
+
+
+def _has_httptools() -> bool:
+    try:
+        importlib.import_module("httptools")
+    except ImportError:
+        return False
+    return True
+
+
+def check_settings(host: Any, port: Any, workers: Any, loop: Any) -> None:
+    """
+    Raises:
+        TypeError, ValueError: One of them is not what it must be.
+    """
+    checks.text("host", host, "a host name or an address")
+    wanted = f"port must be a number from 0 (any that is free) to 65535; got {port!r}"
+    if isinstance(port, bool) or not isinstance(port, int):
+        raise TypeError(wanted)
+    if not 0 <= port <= 65535:
+        raise ValueError(wanted)
+    if isinstance(workers, bool) or not isinstance(workers, int):
+        raise TypeError(f"workers must be a number of processes; got {workers!r}")
+    if workers < 1:
+        raise ValueError(f"workers must be at least 1; got {workers!r}")
+    if loop not in (None, "asyncio", "uvloop"):
+        raise ValueError(f"HTTP is served on asyncio or uvloop, not on {loop!r}")
+    if loop == "uvloop" and importlib.util.find_spec("uvloop") is None:
+        raise RuntimeError("loop='uvloop' needs uvloop; install it with: pip install uvloop")
 
 
 _SETTINGS: Final[dict[str, Any]] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
@@ -49,10 +82,7 @@ def serve(
             not start.
         ValueError: uvicorn has no such loop, or the workers could not serve together.
     """
-    if loop not in (None, "asyncio", "uvloop"):
-        raise ValueError(f"HTTP is served on asyncio or uvloop, not on {loop!r}")
-    if workers < 1:
-        raise ValueError(f"workers must be at least 1; got {workers!r}")
+    check_settings(host, port, workers, loop)
     if _is_running():
         raise RuntimeError("an event loop is running already; serve streamable_http_app() there")
     try:
@@ -64,6 +94,10 @@ def serve(
     app = StreamableHTTP(server, HTTPOptions(**options))
     chosen: Any = loop or ("uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
     settings = {**_SETTINGS, "host": host, "port": port, "loop": chosen, **settings}
+    if settings.get("http", "auto") in ("auto", "httptools") and _has_httptools():
+        from mcp_core.transports.streamable_http.protocol import BoundedProtocol
+
+        settings["http"] = BoundedProtocol
     if workers != 1:
         from mcp_core.transports.streamable_http.workers import serve_with_workers
 
@@ -76,6 +110,13 @@ def serve(
         """Ends when a signal comes, as if that were all the program was waiting for."""
 
         loop: asyncio.AbstractEventLoop | None = None
+
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            """Say where, once somebody listens there."""
+            await super().startup(sockets)
+            if self.started:
+                listening = [each for part in self.servers for each in part.sockets]
+                say_where(server.name, listening, app.options.streamable_http_path, config.is_ssl)
 
         def handle_exit(self, sig: int, frame: FrameType | None) -> None:
             """Begin to end; a second signal cuts off what the first has left time for."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine, Mapping
+from itertools import islice
 from typing import Any, Final
 
 import anyio
@@ -21,16 +22,66 @@ from mcp_core.backend.interruptible import Interruptible
 from mcp_core.dispatch import Failure
 from mcp_core.endings import Endings
 from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
+from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification, encode_request
 from mcp_core.session import Handshake
 from mcp_core.session import Session as Registry
-from mcp_core.transports.streamable_http.answers import Answer, Stored
+from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, event
+from mcp_core.transports.streamable_http.stored import Stored
 
 __all__ = ["HandshakePeer", "Session", "Sessions", "subject_of"]
 
 BACKLOG: Final = 256
-"""Messages that wait for a client without a stream of its own; then the oldest are dropped."""
+"""Messages that wait for a client's own stream; then the oldest are dropped."""
+
+BACKLOG_BYTES: Final = 1_048_576
+"""Bytes of such messages."""
+
+MAX_IN_USE: Final = 512
+"""Requests of one session that may be under way, GETs among them."""
+
+MAX_ASKED: Final = 256
+"""Requests of ours that one client may leave unanswered."""
+
+UNUSED_FOR: Final = 60.0
+"""Seconds without use after which a session makes room for another, where there is no room."""
+
+_SHARE: Final = 4
+"""One caller, known by its token, has at most this part of all sessions: one in so many."""
+
+_SWEPT: Final = 4
+"""Sessions that are looked at, at the most, each time that one is asked for."""
+
+_journal = Journal(__name__)
+
+
+class Outbox:
+    """Messages that wait to be sent; where they are too many, the oldest are dropped."""
+
+    def __init__(self) -> None:
+        self._messages: deque[bytes] = deque()
+        self._bytes = 0
+        self._has_dropped = False
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def put(self, message: bytes) -> None:
+        """Take a message."""
+        self._messages.append(message)
+        self._bytes += len(message)
+        while len(self._messages) > BACKLOG or (self._bytes > BACKLOG_BYTES and len(self._messages) > 1):
+            self.take()
+            if not self._has_dropped:
+                self._has_dropped = True
+                _journal.warning("messages to a client were dropped: it does not read its own stream")
+
+    def take(self) -> bytes:
+        """Give the oldest."""
+        message = self._messages.popleft()
+        self._bytes -= len(message)
+        return message
 
 
 class Session:
@@ -48,10 +99,13 @@ class Session:
         self.streams: dict[str, Stored] = {}
         self.listener: Listener | None = None
         self.own: Stored | None = None
-        self._outbox: list[bytes] = []
+        self._outbox = Outbox()
+        self._is_pumping = False
         self._pumping = anyio.Lock()
         self.endings = Endings()
         self.forget: Callable[[], None] = lambda: None
+        self.tell: Callable[[bytes], None] = lambda message: None
+        """Told of each message that goes on the client's own stream."""
         self.last_used = time.monotonic()
         self.users = 0
         self._stream_number = 0
@@ -76,21 +130,38 @@ class Session:
         """Whether a stream is one of this session's."""
         return stream_id.rpartition("/")[0] == self.session_id
 
-    def notify(self, message: bytes) -> None:
-        """Send what belongs to no request, on the client's own stream; kept for it where there is a store."""
+    def notify(self, message: bytes) -> bool:
+        """Send what belongs to no request, on the client's own stream; whether there is one.
+
+        Kept for it where there is a store.
+        """
         if self.own is not None:
-            self._outbox.append(message)
-            if len(self._outbox) == 1:
+            self.tell(message)
+            self._outbox.put(message)
+            if self.own.is_stuck and len(self._outbox) >= BACKLOG // 2:
+                self.own.displace()  # it takes nothing: what comes is kept until it comes back
+            if not self._is_pumping:
+                self._is_pumping = True
                 spawn_detached(self._pump)
         elif self.listener is not None:
+            self.tell(message)
             self.listener.put(message)
+        else:
+            return False
+        return True
 
     async def _pump(self) -> None:
-        async with self._pumping:
-            while self._outbox:
-                if self.own is not None:
-                    await self.own.put(self._outbox[0])
-                del self._outbox[0]
+        """Work off what waits. Lets no failure out: on trio it would end the program."""
+        try:
+            async with self._pumping:
+                while self._outbox:
+                    message = self._outbox.take()
+                    if self.own is not None:
+                        await self.own.put(message)
+        except Exception as exc:
+            _journal.error("a message could not be sent to a session", exc=exc)
+        finally:
+            self._is_pumping = False
 
     def cancel(self, request_id: RequestId) -> None:
         """The client wants no answer to this request any more."""
@@ -108,7 +179,7 @@ class Session:
     async def _end_own(self) -> None:
         await self._pump()
         if self.own is not None:
-            await self.own.end()
+            await _quietly(self.own.end())
 
     def end(self) -> None:
         """Nothing comes any more: what waits for the client's answers fails."""
@@ -126,9 +197,21 @@ class Session:
         spawn_detached(self._end_streams)
 
     async def _end_streams(self) -> None:
-        await self._pump()
+        with anyio.move_on_after(_END_SECONDS):
+            await self._pump()
         for stored in list(self.streams.values()):
-            await stored.end()
+            await _quietly(stored.cut_off())
+
+
+_END_SECONDS: Final = 1.0
+"""Seconds that what waits for a client may still take when its session ends."""
+
+
+async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+    try:
+        await work
+    except Exception as exc:
+        _journal.error("a stream could not be ended", exc=exc)
 
 
 class Listener:
@@ -136,15 +219,13 @@ class Listener:
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
-        self._waiting: list[bytes] = []
+        self._waiting = Outbox()
         self._woken: Waiter | None = None
         self._closed = False
 
     def put(self, message: bytes) -> None:
         """Take a message, to be sent soon."""
-        self._waiting.append(message)
-        if len(self._waiting) > BACKLOG:
-            del self._waiting[0]
+        self._waiting.put(message)
         self._wake()
 
     def close(self) -> None:
@@ -160,7 +241,7 @@ class Listener:
         """Send what comes until it is closed."""
         while True:
             while self._waiting:
-                await self._exchange.write(event(self._waiting.pop(0)))
+                await self._exchange.write(event(self._waiting.take()))
             if self._closed:
                 break
             self._woken = current_backend().waiter()
@@ -170,12 +251,19 @@ class Listener:
 
 
 class Sessions:
-    """The sessions of one server, bounded in number and in idle time."""
+    """The sessions of one server, bounded in number and in idle time.
+
+    Nobody is to lock others out of them cheaply. Where there is no room, one goes that its client never came back
+    to; else one that was not used for a while. A caller that is known by its token has a part of them at most.
+    """
 
     def __init__(self, max_sessions: int, idle_timeout: float | None) -> None:
         self._max = max_sessions
         self._idle_timeout = idle_timeout
         self._sessions: OrderedDict[str, Session] = OrderedDict()
+        """The least recently used come first."""
+        self._unused: OrderedDict[str, Session] = OrderedDict()
+        self._by_subject: dict[Any, OrderedDict[str, Session]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -188,24 +276,54 @@ class Sessions:
     def add(self, session: Session) -> bool:
         """Keep a session; whether there is room for it."""
         self._sweep()
+        own: Mapping[str, Session] = self._by_subject.get(session.auth_subject, {})
+        if session.auth_subject is not None and len(own) >= max(1, self._max // _SHARE):
+            self._make_room(own, 0.0)
+        if len(self._sessions) >= self._max and not self._make_room(self._unused, 0.0):
+            self._make_room(self._sessions, UNUSED_FOR)
         if len(self._sessions) >= self._max:
             return False
-        self._sessions[session.session_id] = session
+        self._sessions[session.session_id] = self._unused[session.session_id] = session
+        if session.auth_subject is not None:
+            self._by_subject.setdefault(session.auth_subject, OrderedDict())[session.session_id] = session
         return True
 
-    def find(self, session_id: str) -> Session | None:
-        """The session of this id; finding it is using it."""
-        session = self._sessions.get(session_id)
-        if session is None or self._is_idle(session, time.monotonic()):
+    def _make_room(self, candidates: Mapping[str, Session], idle_for: float) -> bool:
+        """End the first of these that nobody uses, if it was not used for so long; few are looked at."""
+        now = time.monotonic()
+        for session in list(islice(candidates.values(), _SWEPT)):
+            if not session.users and now - session.last_used >= idle_for:
+                self.remove(session)
+                return True
+        return False
+
+    def find(self, session_id: str, subject: Any = None) -> Session | None:
+        """The session of this id, if it is this caller's; finding it is using it."""
+        self._sweep()
+        session = self._sessions.get(session_id) if len(session_id) == _ID_LENGTH else None
+        if session is None or session.auth_subject != subject:
+            return None
+        if self._is_idle(session, time.monotonic()):
+            self.remove(session)
             return None
         session.touch()
         self._sessions.move_to_end(session_id)
+        self._unused.pop(session_id, None)
+        if session.auth_subject is not None:
+            self._by_subject[session.auth_subject].move_to_end(session_id)
         return session
 
     def remove(self, session: Session) -> None:
         """End a session."""
-        if self._sessions.pop(session.session_id, None) is not None:
-            session.end()
+        if self._sessions.pop(session.session_id, None) is None:
+            return
+        self._unused.pop(session.session_id, None)
+        own = self._by_subject.get(session.auth_subject)
+        if own is not None:
+            own.pop(session.session_id, None)
+            if not own:
+                del self._by_subject[session.auth_subject]
+        session.end()
 
     def end_streams(self) -> None:
         """End the streams that belong to no request."""
@@ -223,18 +341,32 @@ class Sessions:
         return now - session.last_used > self._idle_timeout
 
     def _sweep(self) -> None:
-        """End sessions that were not used for long; the least recently used come first."""
+        """End some of those that were not used for long; one that is in use is looked at later again."""
+        if not self._sessions or self._idle_timeout is None:
+            return
         now = time.monotonic()
-        for session in list(self._sessions.values()):
+        first = next(iter(self._sessions.values()))
+        if not first.users and not self._is_idle(first, now):
+            return  # and so are all others
+        for session in list(islice(self._sessions.values(), _SWEPT)):
             if self._is_idle(session, now):
                 self.remove(session)
-            elif not session.users:
-                break
+            elif session.users:
+                self._sessions.move_to_end(session.session_id)
+            else:
+                return
+
+
+_ID_LENGTH: Final = len(Sessions.new_id())
 
 
 def subject_of(auth: Any) -> Any:
     """Who a caller is, by its token: another caller's token does not open its session."""
-    return None if auth is None else (auth.client_id, auth.subject)
+    return None if auth is None else (auth.client_id, auth.subject, str(auth.claims.get("iss")))
+
+
+_CANCEL_SECONDS: Final = 1.0
+"""Seconds that it may take to tell a client that a request of ours is cancelled."""
 
 
 class HandshakePeer:
@@ -244,6 +376,7 @@ class HandshakePeer:
 
     shakes_hands = True
     reaches_client = True
+    hears_changes = True
 
     def __init__(
         self, server: Any, session: Session, exchange: Exchange, answer: Answer | None, state: Any, auth: Any
@@ -286,6 +419,8 @@ class HandshakePeer:
         answer, session = self.answer, self.session
         if answer is None or not answer.can_stream:
             raise LocalProtocolError(f"{method} cannot be sent: it takes a client that accepts text/event-stream")
+        if len(session.registry.outgoing) >= MAX_ASKED:
+            raise LocalProtocolError(f"{method} cannot be sent: the client has left {MAX_ASKED} requests unanswered")
         waiter = current_backend().waiter()
         request_id = session.registry.register(waiter)
         try:
@@ -299,6 +434,12 @@ class HandshakePeer:
         finally:
             if session.registry.resolve(request_id) is not None:
                 answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
+                # At once, or the client goes on asking its user; but whoever is cancelled does not wait long.
+                with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+                    await answer.flush()
+
+    def notify_late(self, message: bytes) -> bool:
+        return self.session.notify(message)
 
     def abandoned(self, request_id: RequestId) -> bool:
         return self.gone if self.work is None else self.work.interrupted

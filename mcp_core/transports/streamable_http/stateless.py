@@ -25,6 +25,8 @@ __all__ = ["assumed_handshake", "post_frame", "post_stateless"]
 
 _NO_CAPABILITIES: Final = t.ClientCapabilities()
 _NOBODY: Final = t.Implementation(name="", version="")
+_SPECIAL: Final = ("initialize", "resources/subscribe", "resources/unsubscribe")
+"""Methods that are not served like the others where nothing is kept."""
 
 
 def assumed_handshake(app: StreamableHTTP, exchange: Exchange, request_id: Any) -> Handshake:
@@ -53,12 +55,12 @@ async def post_stateless(app: StreamableHTTP, exchange: Exchange, body: bytes, a
     version = exchange.head.version
     if version is None or version not in app.handshakes:
         return False
-    state = app.server.entered if app.ready else None
+    state = app.server.entered if app.is_ready else None
     if state is None:
         state = await app.state()
     peer = LonePeer(app, exchange, state, auth, Handshake(version, _NO_CAPABILITIES, _NOBODY))
     call = app.server.dispatcher.open_whole(body, peer)
-    if call is None or call.request.method == "initialize" or call.ctx.protocol_version != version:
+    if call is None or call.request.method in _SPECIAL or call.ctx.protocol_version != version:
         return False
     started = begun(peer, call)
     message = started if isinstance(started, bytes) else await waited(app, peer, started)

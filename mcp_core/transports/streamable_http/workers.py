@@ -26,8 +26,9 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from mcp_core import journal
-from mcp_core.request_state import SHARED_KEY, keep_shared_key
+from mcp_core.request_state import SHARED_KEY, share_key, take_shared_key
 from mcp_core.revisions import is_modern
+from mcp_core.transports.streamable_http.address import say_where
 from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
 
 if TYPE_CHECKING:
@@ -45,10 +46,13 @@ class Located(msgspec.Struct, frozen=True):
     name: str
     options: dict[str, Any]
     grace: float
+    key: bytes
+    """What seals request states, the same in all workers. It comes by pickle, through a pipe: the
+    environment of a process can be read by others, and is inherited by what it starts."""
 
     def __call__(self) -> StreamableHTTP:
         """The app; it ends its streams when the signal comes that ends the worker."""
-        keep_shared_key()
+        share_key(self.key)
         try:
             found = getattr(importlib.import_module(self.module), self.name)
         except Exception as exc:
@@ -111,16 +115,30 @@ def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: d
             'or make the server with protocol_versions=["2026-07-28"]'
         )
     module, name = locate(server)
-    factory = Located(module, name, options, settings.get("timeout_graceful_shutdown") or 0)
+    HTTPOptions(**options)
+    named = os.environ.get(SHARED_KEY)
+    key = take_shared_key() or secrets.token_bytes(32)
+    try:
+        factory = Located(module, name, options, settings.get("timeout_graceful_shutdown") or 0, key)
+        _supervise(server, factory, settings, workers)
+    finally:
+        if named is not None:  # it is the user's own
+            os.environ[SHARED_KEY] = named
+
+
+def _supervise(server: Server[Any], factory: Located, settings: dict[str, Any], workers: int) -> None:
     try:
         pickle.dumps((factory, settings))
     except Exception as exc:
         raise ValueError(f"workers are given their options by pickle, which cannot take these: {exc}") from exc
     make: Any = uvicorn.Config
     config = make(factory, factory=True, workers=workers, **settings)
-    os.environ.setdefault(SHARED_KEY, secrets.token_hex(32))
     with _signals_kept():
-        supervisor = Multiprocess(config, sockets=[config.bind_socket()])
+        listening = config.bind_socket()
+        listening.listen(config.backlog)  # clients that come before the workers are there wait for them
+        path = HTTPOptions(**factory.options).streamable_http_path
+        say_where(server.name, [listening], path, config.is_ssl, workers)
+        supervisor = Multiprocess(config, sockets=[listening])
         supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise RuntimeError("the workers could not start; the log says why")

@@ -1,0 +1,225 @@
+"""Streams that can be taken up again: what is sent on them is kept in the author's event store.
+
+Holds up when the store fails or hangs, and when a reader takes nothing any more. Knows
+streams and stores; nothing of what the messages say.
+Spec: 2025-11-25/basic/transports, "Resumability and Redelivery"; R-HTTPL-07, R-HTTPL-08.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, TypeAlias, cast
+
+import anyio
+
+from mcp_core import codec
+from mcp_core.backend import is_cancellation, spawn_detached
+from mcp_core.journal import Journal
+from mcp_core.transports.streamable_http.event_store import EventStore
+from mcp_core.transports.streamable_http.exchange import Exchange, event
+
+__all__ = ["STORE_SECONDS", "GuardedStore", "StoreFailed", "Stored"]
+
+STORE_SECONDS: Final = 10.0
+"""Seconds that one call of an event store may take; a message is sent then without being kept."""
+
+_journal = Journal(__name__)
+_EVENT_ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,1024}")
+"""What can stand in an event stream, and come back in a header."""
+
+Call: TypeAlias = Callable[[], Awaitable[Any]]
+Later: TypeAlias = tuple[str, list[tuple[str, bytes]]]
+
+
+class StoreFailed(Exception):
+    """The event store raised, took too long, or returned something else; the log has it."""
+
+
+class GuardedStore:
+    """An event store, whose failures end what they belong to and nothing else."""
+
+    def __init__(self, store: EventStore) -> None:
+        self._store = store
+        self._is_away = False
+
+    async def keep(self, stream_id: str, message: bytes) -> str | None:
+        """Keep a message: its id, or `None` if it could not be kept."""
+        call: Call = lambda: self._store.store_event(stream_id, message)  # noqa: E731
+        try:
+            kept: str = await self._asked("store_event", call, _is_event_id)
+        except StoreFailed:
+            return None
+        return kept
+
+    async def later(self, event_id: str) -> Later | None:
+        """What came on the stream of an event after it; `None` if the event is not known.
+
+        Raises:
+            StoreFailed: The store does not say.
+        """
+        call: Call = lambda: self._store.replay_events_after(event_id)  # noqa: E731
+        found: Later | None = await self._asked("replay_events_after", call, _is_later)
+        return found
+
+    async def _asked(self, what: str, call: Call, fits: Callable[[Any], bool]) -> Any:
+        try:
+            with anyio.fail_after(STORE_SECONDS):
+                value = await call()
+        except BaseException as exc:
+            if isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
+                raise
+            self._failed(f"{what} raised {type(exc).__name__}", exc)
+            raise StoreFailed from None
+        if not fits(value):
+            self._failed(f"{what} returned {value!r:.100}")
+            raise StoreFailed
+        self._is_away = False
+        return value
+
+    def _failed(self, how: str, exc: BaseException | None = None) -> None:
+        if self._is_away:
+            _journal.warning("the event store fails still: %s", how)
+        else:
+            _journal.error("the event store failed: %s; what it does not keep cannot be sent again", how, exc=exc)
+        self._is_away = True
+
+
+def _is_event_id(value: Any) -> bool:
+    return isinstance(value, str) and _EVENT_ID.fullmatch(value) is not None
+
+
+def _is_later(value: Any) -> bool:
+    return value is None or (
+        _is_pair(value)
+        and isinstance(value[0], str)
+        and codec.is_array(value[1])
+        and all(_is_pair(each) and _is_event_id(each[0]) and isinstance(each[1], bytes) for each in value[1])
+    )
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) == 2
+
+
+class Stored:
+    """One stream of a session: what is sent on it is kept too, and whoever takes it up gets the rest.
+
+    One reader at a time, the newest: whoever takes the stream up may do so because the
+    connection before it is dead, and nobody has told us. What is kept and what is written go by one lock,
+    so that nobody who takes the stream up misses, repeats or reorders anything; a reader that
+    takes nothing holds the lock until it is displaced, which needs no lock.
+    """
+
+    def __init__(self, store: GuardedStore, stream_id: str, *, primes: bool) -> None:
+        self._store = store
+        self.stream_id = stream_id
+        self.primes = primes
+        self._lock = anyio.Lock()
+        self._reader: Exchange | None = None
+        self._newest: Exchange | None = None
+        self._writing: anyio.CancelScope | None = None
+        self._released = anyio.Event()
+        self._has_ended = False
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether something is being written that the reader has not taken yet."""
+        return self._writing is not None
+
+    async def put(self, message: bytes) -> None:
+        """Keep a message (empty: a priming event), and send it to whoever reads."""
+        async with self._lock:
+            if not self._has_ended:
+                await self._put(message)
+
+    async def _put(self, message: bytes) -> None:
+        event_id = await self._store.keep(self.stream_id, message)
+        if message or event_id is not None:
+            await self._write(event(message, event_id))
+
+    async def _write(self, data: bytes) -> None:
+        reader = self._reader
+        if reader is None:
+            return
+        with anyio.CancelScope() as self._writing:
+            await reader.write(data)
+        self._writing = None
+
+    async def open(self, reader: Exchange) -> None:
+        """Give the stream to a reader from here on, with an event to come back with where one is known."""
+        self.displace()
+        self._newest = reader
+        async with self._lock:
+            if self._newest is not reader or self._has_ended:
+                return
+            self._reader = reader
+            if self.primes:
+                await self._put(b"")
+
+    async def take_up(self, reader: Exchange, last_event_id: str) -> None:
+        """Give it to a reader from after this event on; if it has ended, just the rest of it.
+
+        Raises:
+            StoreFailed: The store does not say what came after it.
+        """
+        self.displace()
+        self._newest = reader
+        async with self._lock:
+            if self._newest is not reader:
+                return  # a newer one waits for the same
+            known = await self._store.later(last_event_id)
+            if self._newest is not reader:
+                return
+            self._reader = reader
+            for event_id, message in [] if known is None else known[1]:
+                await self._write(event(message, event_id))
+                if self._reader is not reader:
+                    return
+            if self._has_ended:
+                self.displace()
+
+    def displace(self) -> None:
+        """Take the stream from whoever reads, be it amid a message: it is kept for the next."""
+        before = self._reader
+        if before is not None and self.let_go(before) and before.method == "POST":
+            spawn_detached(lambda: _end(before))  # whoever has made the request is busy with it
+
+    def let_go(self, reader: Exchange) -> bool:
+        """Take the stream from this reader; whether it still had it."""
+        if self._reader is not reader:
+            return False
+        self._reader = None
+        released, self._released = self._released, anyio.Event()
+        released.set()
+        if self._writing is not None:
+            self._writing.cancel()
+        return True
+
+    async def held(self, reader: Exchange) -> None:
+        """Wait until this reader has the stream no more."""
+        while self._reader is reader:
+            await self._released.wait()
+
+    async def end(self, message: bytes = b"") -> None:
+        """Put the last message, if there is one, and end the stream for good."""
+        async with self._lock:
+            if self._has_ended:
+                return
+            if message:
+                await self._put(message)
+            self._has_ended = True
+            if self._reader is not None:
+                self.let_go(self._reader)
+
+    async def cut_off(self) -> None:
+        """End the stream for good, without waiting for whoever reads."""
+        self.displace()
+        await self.end()
+
+
+async def _end(exchange: Exchange) -> None:
+    try:
+        await exchange.end_stream()
+    except Exception as exc:
+        _journal.debug("a response could not be ended: %s", type(exc).__name__)
