@@ -24,6 +24,7 @@ from mcp_core.journal import Journal
 
 __all__ = [
     "LONG_TEXT",
+    "MAX_MENDED",
     "MAX_NAME",
     "Decoder",
     "Misfit",
@@ -290,13 +291,13 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BACKSLASH: Final = b"\xff\xfe"
 
 
-_MOST_MENDED: Final = 512 * 1024
+MAX_MENDED: Final = 512 * 1024
 """Bytes of a text in which lone surrogates are replaced; in a longer one it would hold up the event loop."""
 
 
 def replace_lone_surrogates(data: bytes) -> bytes:
     """Return JSON text with every escaped lone surrogate replaced by U+FFFD; one of more than 512 KiB as it is."""
-    if len(data) > _MOST_MENDED or _SURROGATE.search(data) is None:
+    if len(data) > MAX_MENDED or _SURROGATE.search(data) is None:
         return data
     if rb"\\" not in data:
         return _LONE.sub(rb"\\ufffd", data)

@@ -347,7 +347,12 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
     plain = type(content) is list and type(looked_at.is_error) is bool and type(looked_at._meta) in _META
     long = False
     for block in content if plain else ():
-        if type(block) is not t.TextContent or block.annotations is not None or block._meta is not None or type(block.text) is not str:
+        if (
+            type(block) is not t.TextContent
+            or block.annotations is not None
+            or block._meta is not None
+            or type(block.text) is not str
+        ):
             plain = False
         elif len(block.text) >= codec.LONG_TEXT:
             long = True

@@ -22,6 +22,7 @@ from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
+from mcp_core.journal import Journal
 from mcp_core.messages import (
     Malformed,
     Notification,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from mcp_core.listening import Listen
 
 __all__ = ["Hooks", "Server"]
+
+_journal = Journal(__name__)
 
 R = TypeVar("R", bound=t.Result)
 
@@ -401,11 +404,20 @@ class Server(Generic[L]):
                     raise  # the caller has closed this coroutine; nobody waits for its value
                 return call.dispatcher.failed(call, exc)
         if isinstance(frame, Notification):
-            work = self.dispatcher.notify(frame, peer)
-            if work is not None:
-                await work
+            await self._notified(frame, peer)
             return None
         return encode_error(None, InvalidRequest("a response answers nothing here"))
+
+    async def _notified(self, frame: Notification, peer: Peer) -> None:
+        work = self.dispatcher.notify(frame, peer)
+        task = current_task()
+        try:
+            if work is not None:
+                await work
+        except GeneratorExit as exc:
+            if current_task() is not task:
+                raise
+            _journal.error("the handler of %s raised GeneratorExit", frame.method, exc=exc)
 
     @property
     def entered(self) -> Any:
@@ -587,7 +599,7 @@ def _level_kept(handler: HandlerFunction) -> HandlerFunction:
 def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
     if handshake is not None:
-        check_subscriptions([*handshake.subscriptions, params.uri])
+        check_subscriptions(handshake.subscriptions | {params.uri})
         handshake.subscriptions.add(params.uri)
     return t.EmptyResult()
 

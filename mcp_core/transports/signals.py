@@ -80,6 +80,7 @@ class _Watch:
                 # Whoever has taken it since keeps it.
                 signal.set_wakeup_fd(before if current == theirs.fileno() else current, warn_on_full_buffer=False)
             theirs.close()
+            self._heard.set()  # a signal that came just now: the loop ends as it is
             thread.join()
             ours.close()
 
