@@ -100,7 +100,10 @@ _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.Cance
 
 
 class Pending(Protocol):
-    """An answer to come. A coroutine that returns it is one."""
+    """An answer to come. A coroutine that returns it is one.
+
+    One with a method `failed(exc)` is asked what to answer where waiting for it raises.
+    """
 
     def __await__(self) -> Generator[Any, Any, bytes]:
         """Wait for the answer."""
@@ -314,13 +317,20 @@ class Connection:
                 raise
             # Nobody has cancelled the request: its handler cancelled its own task, or raised what
             # looks as if it were being closed. It is answered like any other failure.
-            _journal.error("the handler of %s ended its own task", request.method, exc=exc)
-            answer = encode_error(request.id, _INTERNAL)
+            answer = self._failed_answer(request, work, exc)
         if self._session.settle(request.id, entry):
             out(answer, last=not self._session.incoming)
             if request.method == "subscriptions/listen":
                 # The end of a subscription is told twice on such channels (R-SUB-08).
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
+
+    @staticmethod
+    def _failed_answer(request: Request, work: Pending, exc: BaseException) -> bytes:
+        failed: Callable[[BaseException], bytes] | None = getattr(work, "failed", None)
+        if failed is not None:
+            return failed(exc)
+        _journal.error("the handler of %s ended its own task", request.method, exc=exc)
+        return encode_error(request.id, _INTERNAL)
 
     def _closed(
         self, request_id: RequestId, entry: Incoming[Job], work: Pending, size: int, batch: _Batch | None

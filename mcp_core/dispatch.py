@@ -386,7 +386,7 @@ class Call:
         try:
             done, value = first_step(steps)
         except GeneratorExit as exc:  # nobody closes a coroutine in its first step
-            return self.dispatcher.failed(self, exc)
+            return self.failed(exc)
         except BaseException as exc:
             return self._raised(exc)
         if done:
@@ -408,6 +408,10 @@ class Call:
         """The answer to a handler that raised; what is not about its request goes on."""
         if isinstance(exc, KeyboardInterrupt | GeneratorExit) or is_cancellation(exc):
             raise exc
+        return self.dispatcher.failed(self, exc)
+
+    def failed(self, exc: BaseException) -> bytes:
+        """The answer where awaiting raised something that is about the request all the same."""
         return self.dispatcher.failed(self, exc)
 
     def close(self) -> None:

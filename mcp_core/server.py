@@ -402,7 +402,7 @@ class Server(Generic[L]):
             except GeneratorExit as exc:
                 if current_task() is not task:
                     raise  # the caller has closed this coroutine; nobody waits for its value
-                return call.dispatcher.failed(call, exc)
+                return call.failed(exc)
         if isinstance(frame, Notification):
             await self._notified(frame, peer)
             return None
