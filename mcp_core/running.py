@@ -10,20 +10,17 @@ Knows asyncio; nothing of servers.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any
 
 from mcp_core.journal import Journal, flush
+from mcp_core.leaving import PATIENCE, exit_process
 
 __all__ = ["PATIENCE", "run_asyncio"]
-
-PATIENCE: Final = 1.0
-"""Seconds that tasks and threads have to end when the coroutine has; then they are left behind."""
 
 _journal = Journal(__name__)
 
@@ -86,12 +83,7 @@ def _end_with_main_thread() -> None:
     while not _is_shutting_down():
         time.sleep(0.05)
     time.sleep(PATIENCE)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):
-            continue  # there is none, or it is closed
-    os._exit(1 if getattr(sys, "last_value", None) is not None else 0)
+    exit_process(1 if getattr(sys, "last_value", None) is not None else 0)
 
 
 def _is_shutting_down() -> bool:

@@ -619,9 +619,9 @@ def _declared(event: Event, capabilities: t.ServerCapabilities) -> bool:
 
 def _run_blocking(main: Callable[[], Any], loop: str) -> None:
     if loop == "trio":
-        import trio
+        from mcp_core.leaving import run_trio
 
-        trio.run(main)
+        run_trio(main)
         return
     from mcp_core.running import run_asyncio
 

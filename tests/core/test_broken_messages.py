@@ -311,7 +311,9 @@ async def test_a_batch_has_100_messages_at_most() -> None:
 @pytest.mark.fault("S-05")
 def test_a_process_refuses_a_long_batch_and_lives_on(tmp_path: Path) -> None:
     shake = legacy(
-        0, "initialize", {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
+        0,
+        "initialize",
+        {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}},
     )
     with server(tmp_path) as process:
         assert process.ask(json.dumps(shake).encode() + b"\n")["result"]["protocolVersion"] == "2025-03-26"

@@ -86,7 +86,7 @@ def ends_first(make: Callable[[], BaseException]) -> Any:
 def ends_later(make: Callable[[], BaseException]) -> Any:
     async def handler(ctx: RequestContext, params: Any) -> Any:
         await anyio.lowlevel.checkpoint()
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         raise make()
 
     return handler
@@ -168,7 +168,7 @@ async def test_a_handler_that_cancels_its_own_task_is_answered(anyio_backend_nam
         task = asyncio.current_task()
         assert task is not None
         if params.name == "later":
-            await anyio.sleep(0)
+            await anyio.lowlevel.checkpoint()
         task.cancel()
         await anyio.sleep(10)
         return CallToolResult(content=[])
@@ -276,7 +276,7 @@ HOSTILE_VALUES: Final[dict[str, Callable[[], Any]]] = {
     "meta": lambda: CallToolResult(content=[], _meta={"a": Unshown()}),
     "is_error": lambda: CallToolResult(content=[], is_error=Unshown()),  # type: ignore[arg-type]
     "dict": lambda: {"content": Unshown()},
-    "key": lambda: {"content": [], "structuredContent": {Hashable(): 1}},
+    "key": lambda: {"content": [], "structuredContent": {Key(): 1}},
     "raw": lambda: msgspec.Raw(b"\xff{"),
     "a number": lambda: 5,
     "a list": list[Any],
@@ -284,9 +284,11 @@ HOSTILE_VALUES: Final[dict[str, Callable[[], Any]]] = {
 }
 
 
-class Hashable(Unshown):
-    def __hash__(self) -> int:
-        return 5
+class Key:
+    def __repr__(self) -> str:
+        raise RuntimeError("no text")
+
+    __str__ = __repr__
 
 
 def nested() -> dict[str, Any]:
@@ -306,7 +308,7 @@ async def test_a_value_that_cannot_be_sent_is_an_error_of_its_request(value: str
         return HOSTILE_VALUES[value]()
 
     async def give_later(ctx: RequestContext, params: Any) -> Any:
-        await anyio.sleep(0)
+        await anyio.lowlevel.checkpoint()
         return give(ctx, params)
 
     async with RawPeer.of(Server("s", on_call_tool=give_later if waits else give)) as peer:
@@ -357,7 +359,7 @@ async def test_params_types_that_fail_are_an_error_of_their_request() -> None:
 
 
 @pytest.mark.fault("X-15")
-@pytest.mark.parametrize("kind", [Unshown, object, type("Model", (), {}), 5, "x", dict[5, 5]])  # type: ignore[misc]
+@pytest.mark.parametrize("kind", [Unshown, object, type("Model", (), {}), 5, "x y"])
 def test_params_types_that_cannot_be_decoded_are_refused_when_added(kind: Any) -> None:
     server = Server("s")
     for add in (server.add_request_handler, server.add_notification_handler):
