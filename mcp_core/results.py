@@ -344,7 +344,12 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
         result = msgspec.structs.replace(result, structured_content=line)
     looked_at: Any = result
     content: list[Any] = looked_at.content
-    plain = type(content) is list and type(looked_at.is_error) is bool and type(looked_at._meta) in _META
+    plain = (
+        type(content) is list
+        and type(looked_at.is_error) is bool
+        and type(looked_at._meta) in _META
+        and type(looked_at.result_type) is str
+    )
     long = False
     for block in content if plain else ():
         if (
