@@ -44,6 +44,10 @@ def run_asyncio(
         tasks = _end_tasks(loop)
         if not tasks and _end_threads(threads):
             runner.close()
+            if not _anyio_has_ended():
+                _journal.error("the process is left with a thread of anyio's that goes on after its end")
+                flush()
+                _end_process_with_main_thread()
         else:
             _leave(loop, tasks)
 
@@ -75,6 +79,22 @@ def _leave(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[Any]]) -> No
     loop.set_exception_handler(lambda _loop, _context: None)
     asyncio.set_event_loop(None)
     loop.close()
+    _end_process_with_main_thread()
+
+
+def _anyio_has_ended() -> bool:
+    """Return whether the threads that anyio started for handlers end in time.
+
+    A cancelled handler does not wait for its thread there, but the interpreter does.
+    """
+    until = time.monotonic() + PATIENCE
+    workers = [thread for thread in threading.enumerate() if type(thread).__module__.startswith("anyio.")]
+    for worker in workers:
+        worker.join(max(0, until - time.monotonic()))
+    return not any(worker.is_alive() for worker in workers)
+
+
+def _end_process_with_main_thread() -> None:
     threading.Thread(target=_end_with_main_thread, name="mcp_core.exit", daemon=True).start()
 
 
