@@ -1,5 +1,8 @@
 """What waits for somebody is bounded: notifications, changes, requests, subscriptions."""
 
+# pyright: reportPrivateUsage=false
+# What waits is to be counted, and is nobody's business otherwise.
+
 from __future__ import annotations
 
 import asyncio

@@ -62,15 +62,17 @@ def text(answer: Any) -> str:
 
 
 def causes(exc: BaseException) -> list[BaseException]:
-    if isinstance(exc, BaseExceptionGroup):
-        return [cause for inner in exc.exceptions for cause in causes(inner)]
+    inside: tuple[BaseException, ...] = getattr(exc, "exceptions", ())
+    if inside:
+        return [cause for inner in inside for cause in causes(inner)]
     return [exc]
 
 
 @pytest.mark.fault("S-21")
 async def test_a_client_in_memory_is_told_that_the_connection_has_ended(caplog: pytest.LogCaptureFixture) -> None:
     failing = Failing()
-    with pytest.raises(BaseException) as raised:  # noqa: PT011 - looked at below
+
+    async def use() -> None:
         async with Client(failing.server) as client:
             await client.call_tool("x")
             await failing.break_down()
@@ -79,6 +81,9 @@ async def test_a_client_in_memory_is_told_that_the_connection_has_ended(caplog: 
             assert "the pool is gone" in caplog.text
             with anyio.fail_after(10), pytest.raises(ConnectionClosed):
                 await client.call_tool("x")
+
+    with pytest.raises(BaseException) as raised:  # noqa: PT011 - a group on some backends
+        await use()
     assert "the pool is gone" in [str(cause) for cause in causes(raised.value)]
 
 
@@ -122,10 +127,12 @@ async def test_handle_has_it_entered_anew() -> None:
     for n in (1, 2, 3):
         assert text(json.loads(await failing.server.handle(line(CALL)) or b"")) == str(n)
         await failing.break_down()
+    reasons: list[str] = []
     try:
         await failing.server.aclose()
     except BaseException as exc:
-        assert [str(cause) for cause in causes(exc)] == ["the pool is gone"]
+        reasons.extend(str(cause) for cause in causes(exc))
+    assert set(reasons) <= {"the pool is gone"}
     assert failing.entered == failing.left == 3
 
 

@@ -1,5 +1,8 @@
 """Log records: one line each, whatever a peer writes, and bounded."""
 
+# pyright: reportPrivateUsage=false
+# What waits is to be counted, and is nobody's business otherwise.
+
 from __future__ import annotations
 
 import logging

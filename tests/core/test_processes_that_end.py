@@ -15,7 +15,8 @@ import pytest
 
 from mcp_core.transports import signals
 from tests.core.peers import legacy, line, modern
-from tests.core.test_stdio import LOOPS, ROOT, Process
+from tests.core.test_stdio import LOOPS, ROOT, Process, server
+from tests.core.test_stdio import call as calling
 
 BOUND = 20.0
 """Seconds that an end may take on a busy machine; what it is held against took for ever."""
@@ -150,6 +151,17 @@ async def test_a_signal_that_comes_as_serving_ends_does_not_end_the_process(monk
         signal.raise_signal(signal.SIGTERM)
     assert time.monotonic() - begun < BOUND
     assert signal.getsignal(signal.SIGTERM) is before
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.fault("S-22")
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_client_that_does_not_read_the_last_answer_does_not_keep_the_process(tmp_path: Path, loop: str) -> None:
+    with server(tmp_path, "--loop", loop) as running:
+        running.send(calling(1, "big", size=2_000_000))
+        assert running.running.stdin is not None
+        running.running.stdin.close()
+        assert running.running.wait(BOUND) == 0
 
 
 # --- lifespans ------------------------------------------------------------------------------------

@@ -1,5 +1,7 @@
 """Results that authors build by hand: what is wrong in them is told, what is right is sent alike in every form."""
 
+# pyright: reportPrivateUsage=false, reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import copy
@@ -20,7 +22,7 @@ from mcp_core.checking import misfit
 from mcp_core.codec import encode, encode_line
 from mcp_core.messages import encode_notification, encode_request
 from mcp_core.methods import METHODS
-from mcp_core.results import ResultEncoder
+from mcp_core.results import MOST_FORMS, ResultEncoder
 from mcp_core.revisions import ALL_REVISIONS
 from mcp_core.testing import RawPeer, flush_logs
 from tests.core.peers import code_of, line, modern, notification
@@ -357,7 +359,7 @@ async def test_progress_is_a_finite_number(progress: tuple[float, float | None])
 @pytest.mark.fault("X-86")
 async def test_a_level_of_a_log_message_is_one_that_there_is() -> None:
     async def call(ctx: RequestContext, params: Any) -> t.CallToolResult:
-        with pytest.raises(ValueError, match="level must be one of debug, .*; got 'loud'"):
+        with pytest.raises(ValueError, match=r"level must be one of debug, .*; got 'loud'"):
             await ctx.log(_wrong("loud"), "x")
         return t.CallToolResult(content=[])
 
@@ -439,3 +441,11 @@ async def test_a_notification_with_forged_bytes_is_not_sent() -> None:
     async with RawPeer.of(Server("s", on_call_tool=call)) as peer:
         peer.send(notification("notifications/x"))
         assert code_of(await peer.modern(1, "tools/call", {"name": "x"})) == -32603
+
+
+def test_of_so_many_types_is_kept_how_they_are_encoded() -> None:
+    encoder = ResultEncoder(t.Implementation(name="s", version="1"))
+    for n in range(MOST_FORMS + 10):
+        kind = msgspec.defstruct(f"Mine{n}", [("a", int, 1)], bases=(t.CallToolResult,), kw_only=True)
+        encoder.encode(kind(content=[]), METHODS["tools/call"], ALL_REVISIONS[-1])
+        assert len(encoder._forms) <= MOST_FORMS
