@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import accumulate
 from typing import Annotated, Any, Final, Generic, TypeGuard, TypeVar, cast
 
 import msgspec
@@ -27,6 +28,7 @@ __all__ = [
     "LF",
     "LONG_TEXT",
     "MAX_DIGITS",
+    "MAX_MENDED",
     "MAX_NAME",
     "Decoder",
     "Misfit",
@@ -341,13 +343,13 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _BACKSLASH: Final = b"\xff\xfe"
 
 
-_MOST_MENDED: Final = 512 * 1024
+MAX_MENDED: Final = 512 * 1024
 """Bytes of a text in which lone surrogates are replaced; in a longer one it would hold up the event loop."""
 
 
 def replace_lone_surrogates(data: bytes) -> bytes:
     """Return JSON text with every escaped lone surrogate replaced by U+FFFD; one of more than 512 KiB as it is."""
-    if len(data) > _MOST_MENDED or _SURROGATE.search(data) is None:
+    if len(data) > MAX_MENDED or _SURROGATE.search(data) is None:
         return data
     if rb"\\" not in data:
         return _LONE.sub(rb"\\ufffd", data)
@@ -390,7 +392,11 @@ _RECOVERED: Final = 64 * 1024
 _MOST_STRINGS: Final = 2000
 _MOST_CANDIDATES: Final = 4
 _BLANK: Final = b" \t\r\n"
-_NUMBER = re.compile(rb"-?[0-9]{1,4300}")
+# With what ends it: a text may be cut amid a number, which is another one then.
+_NUMBER = re.compile(rb"(-?[0-9]+)[\s,}]")
+# For each brace and bracket the step that it makes in depth, as a signed byte.
+_STEPS: Final = bytes.maketrans(b"{[}]", b"\x01\x01\xff\xff")
+_NO_STEPS: Final = bytes(set(range(256)) - set(b"{[}]"))
 _id_decoder = msgspec.json.Decoder(int | Annotated[str, msgspec.Meta(max_length=MAX_NAME)])
 
 
@@ -455,6 +461,8 @@ def _id_in_head(head: bytes) -> int | str | None:
         depth += _depth(b"".join(parts[counted:found:2]))
         counted = found + 1
         if depth == 1 and parts[found - 1].rstrip(_BLANK).endswith((b"{", b",")):
+            if _ends(b"".join(parts[:found:2])):
+                return None
             start = sum(map(len, parts[: found + 1])) + found + 1  # behind the quote that ends it
             return _id_at(head, blanked, start)
     return None
@@ -464,6 +472,12 @@ def _depth(outside: bytes) -> int:
     """Return how many more objects and arrays this text opens than it closes."""
     opened = outside.count(b"{") + outside.count(b"[")
     return opened - outside.count(b"}") - outside.count(b"]")
+
+
+def _ends(outside: bytes) -> bool:
+    """Return whether the outermost object is closed in this text, which begins with it."""
+    steps = memoryview(outside.translate(_STEPS, _NO_STEPS)).cast("b")
+    return min(accumulate(steps)) < 1
 
 
 def _id_at(head: bytes, blanked: bytes, start: int) -> int | str | None:
@@ -477,7 +491,7 @@ def _id_at(head: bytes, blanked: bytes, start: int) -> int | str | None:
         end = blanked.find(b'"', begin + 1)
         return None if end < 0 else read_id(head[begin : end + 1])
     number = _NUMBER.match(rest)
-    return None if number is None or rest[number.end() :][:1] in b".eE" else read_id(number[0])
+    return None if number is None else read_id(number[1])
 
 
 _LONGEST_VALUE: Final = 5000

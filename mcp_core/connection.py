@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend import current_task
 from mcp_core.endings import Endings
 from mcp_core.errors import (
     ConnectionClosed,
@@ -30,6 +30,7 @@ from mcp_core.errors import (
 from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import (
     ErrorResponse,
+    Frame,
     Malformed,
     Notification,
     Request,
@@ -47,10 +48,21 @@ from mcp_core.revisions import V2025_03_26
 from mcp_core.session import Handshake, Incoming, Session
 
 if TYPE_CHECKING:
-    from mcp_core.backend import Backend, Job, Waiter
+    from contextvars import ContextVar
+
+    from mcp_core.backend import Backend, Job, Timer, Waiter
     from mcp_core.channel import Channel
 
-__all__ = ["MAX_IN_FLIGHT", "Connection", "Pending", "Responder"]
+__all__ = [
+    "MAX_IN_FLIGHT",
+    "MAX_IN_FLIGHT_BYTES",
+    "MAX_NOTICES",
+    "MAX_NOTICE_BYTES",
+    "NOTICE_PATIENCE",
+    "Connection",
+    "Pending",
+    "Responder",
+]
 
 MAX_IN_FLIGHT: Final = 10_000
 """Requests of one peer that may be unanswered at a time; more are refused."""
@@ -64,6 +76,21 @@ MAX_NOTICES: Final = 256
 MAX_NOTICE_BYTES: Final = 4 * 2**20
 """Bytes that their messages may have together."""
 
+NOTICE_PATIENCE: Final = 10.0
+"""Seconds that nothing is read for the sake of one notification; then more come in, and are dropped."""
+
+_MOST_NOTICES: Final = 4
+"""How many times more may wait while the connection is read all the same."""
+
+
+@cache
+def _noticed_by() -> ContextVar[object]:
+    """The connection whose notification is being handled, also in tasks and threads that its handler starts."""
+    from contextvars import ContextVar  # comes with every event loop; the import of the package goes without
+
+    return ContextVar("_noticed_by", default=None)
+
+
 _LARGE: Final = 4096
 """Bytes from which a request is worth counting: 10,000 smaller ones take 40 MB."""
 
@@ -73,7 +100,10 @@ _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.Cance
 
 
 class Pending(Protocol):
-    """An answer to come. A coroutine that returns it is one."""
+    """An answer to come. A coroutine that returns it is one.
+
+    One with a method `failed(exc)` is asked what to answer where waiting for it raises.
+    """
 
     def __await__(self) -> Generator[Any, Any, bytes]:
         """Wait for the answer."""
@@ -161,7 +191,9 @@ class Connection:
         self.is_full = False
         """Whether nothing more is to be brought in until notifications have been handled."""
         self._notice_job: Job | None = None
-        self._notice_task: object = None
+        self._patience: Timer | None = None
+        self._overdue = False
+        """Whether one notification has been handled for so long that the others are not waited for."""
         self._asked_in_notices = 0
         """Requests of ours that handlers of notifications wait for."""
         self._bytes_in_flight = 0
@@ -195,29 +227,45 @@ class Connection:
             else:
                 self._malformed(message, cast("Malformed", frame))
         except Exception as exc:
-            # A fault of whoever responds. It must not reach the transport, where it would end
-            # the reading, and with it everything else that the peer asks for.
-            _journal.error("a message could not be handled", exc=exc)
-            if isinstance(frame, Request):
-                self._give_up(frame)
+            self._give_up(frame, exc, self._out)
 
-    def _give_up(self, request: Request) -> None:
-        """Answer a request that failed where nothing should."""
-        entry = self._session.incoming.get(request.id)
-        if entry is not None and self._session.settle(request.id, entry):
-            self._out(encode_error(request.id, _INTERNAL))
+    def _give_up(self, frame: Frame, exc: Exception, out: Out) -> None:
+        """Get over a fault of whoever responds; what failed is answered if it is a request.
+
+        The fault must not reach the transport, where it would end the reading, and with it
+        everything else that the peer asks for.
+        """
+        _journal.error("a message could not be handled", exc=exc)
+        if not isinstance(frame, Request):
+            return
+        entry = self._session.incoming.get(frame.id)
+        if entry is not None and self._session.settle(frame.id, entry):
+            out(encode_error(frame.id, _INTERNAL))
 
     def _measure(self) -> None:
         """Find out whether there is room for more notifications, and go on if there is again.
 
         There is room as long as one of their handlers waits for an answer of the peer's, which
-        may be what comes next.
+        may be what comes next, and where one of them takes very long: it may wait for something
+        else that stands behind them, and the end of the input does.
         """
         was_full = self.is_full
         full = len(self._notices) >= MAX_NOTICES or self._notice_bytes > MAX_NOTICE_BYTES
-        self.is_full = full and not self._asked_in_notices
-        if was_full and not self.is_full:
+        self.is_full = full and not self._asked_in_notices and not self._overdue
+        if self.is_full and not was_full:
+            self._patience = self._backend.call_later(NOTICE_PATIENCE, self._lose_patience)
+        elif was_full and not self.is_full:
+            self._be_patient()
             self._channel.resume()
+
+    def _lose_patience(self) -> None:
+        self._overdue = True
+        self._measure()
+
+    def _be_patient(self) -> None:
+        timer, self._patience = self._patience, None
+        if timer is not None:
+            timer.cancel()
 
     def refuse(self, head: bytes, limit: int) -> None:
         """Answer a message beyond the size limit, under its id if its head shows it."""
@@ -288,13 +336,20 @@ class Connection:
                 raise
             # Nobody has cancelled the request: its handler cancelled its own task, or raised what
             # looks as if it were being closed. It is answered like any other failure.
-            _journal.error("the handler of %s ended its own task", request.method, exc=exc)
-            answer = encode_error(request.id, _INTERNAL)
+            answer = self._failed_answer(request, work, exc)
         if self._session.settle(request.id, entry):
             out(answer, last=not self._session.incoming)
             if request.method == "subscriptions/listen":
                 # The end of a subscription is told twice on such channels (R-SUB-08).
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
+
+    @staticmethod
+    def _failed_answer(request: Request, work: Pending, exc: BaseException) -> bytes:
+        failed: Callable[[BaseException], bytes] | None = getattr(work, "failed", None)
+        if failed is not None:
+            return failed(exc)
+        _journal.error("the handler of %s ended its own task", request.method, exc=exc)
+        return encode_error(request.id, _INTERNAL)
 
     def _closed(
         self, request_id: RequestId, entry: Incoming[Job], work: Pending, size: int, batch: _Batch | None
@@ -315,8 +370,9 @@ class Connection:
         work = self._responder.notify(notification, self)
         if work is None:
             return
-        if len(self._notices) >= 4 * MAX_NOTICES or self._notice_bytes > 4 * MAX_NOTICE_BYTES:
-            # Read on for the sake of a handler that waits for the peer's answer, but not for ever.
+        most = _MOST_NOTICES
+        if len(self._notices) >= most * MAX_NOTICES or self._notice_bytes > most * MAX_NOTICE_BYTES:
+            # Read on for the sake of a handler that waits for what comes, but not for ever.
             _journal.warning("a notification %s was dropped: too many wait for their handlers", notification.method)
             work.close()
             return
@@ -328,7 +384,7 @@ class Connection:
 
     async def _work_off(self) -> None:
         """Handle notifications one after the other: their order means something (R-PROG-02)."""
-        self._notice_task = current_task()
+        _noticed_by().set(self)
         try:
             while self._notices:
                 work, size = self._notices[0]
@@ -341,9 +397,13 @@ class Connection:
                     _journal.error("the handler of a notification ended its own task", exc=exc)
                 del self._notices[0]
                 self._notice_bytes -= size
+                self._overdue = False
+                if self.is_full:
+                    self._be_patient()
+                    self._patience = self._backend.call_later(NOTICE_PATIENCE, self._lose_patience)
                 self._measure()
         finally:
-            self._notice_job = self._notice_task = None
+            self._notice_job = None
             for work, _ in self._notices:
                 work.close()
             self._notices.clear()
@@ -409,20 +469,27 @@ class Connection:
             return
         batch = _Batch(self._out)
         for frame in frames:
-            if isinstance(frame, Request):
-                if frame.method == "initialize":
-                    batch.add(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
-                else:
-                    self._serve(frame, 0, batch)
-            elif isinstance(frame, Malformed):
-                self._told_off(frame, batch.add)
-            elif isinstance(frame, Notification):
-                self._notified(frame, 0)
-            elif isinstance(frame, Response):
-                self._resolved(frame)
-            else:
-                self._failed(frame)
+            try:
+                self._take(frame, batch)
+            except Exception as exc:
+                self._give_up(frame, exc, batch.add)
         batch.close()
+
+    def _take(self, frame: Frame, batch: _Batch) -> None:
+        """Take one message of a batch."""
+        if isinstance(frame, Request):
+            if frame.method == "initialize":
+                batch.add(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
+            else:
+                self._serve(frame, memoryview(frame.params).nbytes, batch)
+        elif isinstance(frame, Malformed):
+            self._told_off(frame, batch.add)
+        elif isinstance(frame, Notification):
+            self._notified(frame, memoryview(frame.params).nbytes)
+        elif isinstance(frame, Response):
+            self._resolved(frame)
+        else:
+            self._failed(frame)
 
     # --- outbound ---------------------------------------------------------------------------
 
@@ -485,7 +552,7 @@ class Connection:
             raise ConnectionClosed(f"{method} was not sent: {self._end_told}")
         waiter = self._backend.waiter()
         request_id = self._session.register(waiter)
-        in_notice = self._notice_task is not None and current_task() is self._notice_task
+        in_notice = _noticed_by().get() is self
         timer = None
         was_sent = False
         try:

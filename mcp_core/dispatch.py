@@ -95,6 +95,9 @@ class Dispatcher:
                 ctx = RequestContext(peer, request.id, request.method, request.params, revision, meta)
         except (MCPError, codec.Misfit, codec.Undecodable) as exc:
             return self._refusal(request, peer, exc)
+        except Exception as exc:  # the author's params type
+            _journal.error("the params of %s cannot be decoded", request.method, exc=exc)
+            return self._refusal(request, peer, _INTERNAL)
         return Call(self, ctx, request, handler, params)
 
     def open_whole(self, body: bytes, peer: Peer) -> Call | None:
@@ -140,11 +143,12 @@ class Dispatcher:
             value: Any = (
                 self._chain(ctx, handler) if handler is None or self._middleware else handler.call(ctx, call.params)
             )
+            waits = hasattr(value, "__await__")  # may be the author's own code, too
         except KeyboardInterrupt:
             raise
         except BaseException as exc:
             return self.failed(call, exc)
-        if hasattr(value, "__await__"):
+        if waits:
             call.awaitable = value
             return call
         return self.answer(call, value)
@@ -242,7 +246,10 @@ class Dispatcher:
         ctx, request = call.ctx, call.request
         ctx.close()
         if isinstance(exc, MCPError):
-            return self._error(call, exc)
+            try:
+                return self._error(call, exc)
+            except Exception as fault:  # a subclass that lacks what the base's constructor sets
+                exc = fault
         if self._observers.handler_failed:
             self._observers.tell(self._observers.handler_failed, ctx, exc)
         _journal.error("the handler of %s raised %s", request.method, type(exc).__name__, exc=exc)
@@ -338,6 +345,9 @@ class Dispatcher:
         except (codec.Misfit, codec.Undecodable) as exc:
             _journal.warning("a notification %s was dropped: %s", notification.method, exc)
             return None
+        except Exception as exc:  # the author's params type
+            _journal.error("the params of %s cannot be decoded", notification.method, exc=exc)
+            return None
         handshake = peer.handshake
         revision = handshake.revision if handshake else LATEST_REVISION
         ctx: RequestContext[Any] = RequestContext(peer, None, notification.method, notification.params, revision, meta)
@@ -424,7 +434,7 @@ class Call:
         try:
             done, value = first_step(steps)
         except GeneratorExit as exc:  # nobody closes a coroutine in its first step
-            return self.dispatcher.failed(self, exc)
+            return self.failed(exc)
         except BaseException as exc:
             return self._raised(exc)
         if done:
@@ -449,6 +459,10 @@ class Call:
             raise exc
         return self.dispatcher.failed(self, exc)
 
+    def failed(self, exc: BaseException) -> bytes:
+        """The answer where awaiting raised something that is about the request all the same."""
+        return self.dispatcher.failed(self, exc)
+
     def close(self) -> None:
         """Let go of the handler, if it has not started; if it has ended, nothing happens."""
         close = getattr(self.awaitable, "close", None)
@@ -466,7 +480,10 @@ def _encode_error(request: Request | WholeRequest, error: MCPError) -> bytes:
         return encode_error(request.id, error)
     except Exception as exc:
         _journal.error("the error of %s cannot be encoded", request.method, exc=exc)
+    try:
         return encode_error(request.id, MCPError(_int(error.code), str(error.message)))
+    except Exception:
+        return encode_error(request.id, _INTERNAL)
 
 
 def _unknown(method: str) -> MethodNotFound:

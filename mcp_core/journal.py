@@ -113,7 +113,10 @@ def _printable(argument: Any) -> Any:
     """Return what a record may hold: numbers as they are, anything else as text on one line, cut."""
     if isinstance(argument, int | float):
         return argument
-    text = str(argument)
+    try:
+        text = str(argument)
+    except Exception:
+        text = f"a {type(argument).__name__}, which cannot be shown"
     cut = f"{text[:MAX_ARGUMENT]}... ({len(text)} characters)" if len(text) > MAX_ARGUMENT else text
     return cut.translate(_CONTROLS)
 

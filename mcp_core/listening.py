@@ -52,11 +52,13 @@ class Listen:
         """Serve one subscription."""
         check_subscriptions(params.notifications.resource_subscriptions or ())
         asked = honoured(params.notifications, ctx.server.capabilities(ctx.protocol_version))
+        # A set: events are many, and a client may have thousands of subscriptions to many resources.
+        watched = frozenset(asked.resource_subscriptions or ())
         meta = {SUBSCRIPTION_ID: ctx.request_id}
         send, events = anyio.create_memory_object_stream[Event](BACKLOG)
 
         def deliver(event: Event) -> None:
-            if not wanted(event, asked):
+            if not (event.uri in watched if isinstance(event, ResourceUpdated) else wanted(event, asked)):
                 return
             try:
                 send.send_nowait(event)

@@ -351,14 +351,22 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
 
 
 def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
-    """An error response; the id is left out when there is none (P-26)."""
+    """Return an error response; the id is left out when there is none (P-26).
+
+    Raises:
+        TypeError, ValueError: The data have no JSON form.
+        codec.Undecodable: There are ready bytes in them that are not JSON.
+    """
     code: Any = error.code
     known = isinstance(code, int) and not isinstance(code, bool)
     body: dict[str, Any] = {"code": code if known else INTERNAL_ERROR, "message": str(error.message)}
     if error.data is not None:
         body["data"] = error.data
+    encoded = codec.encode(body)
+    if error.data is not None:
+        encoded = codec.compact(encoded)  # the author's data may have ready bytes in it
     member = b"" if request_id is None else b'"id":%b,' % id_bytes(request_id)
-    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode_line(body))
+    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, encoded)
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:

@@ -23,14 +23,14 @@ from mcp_core.journal import Journal
 from mcp_core.methods import Method
 from mcp_core.revisions import is_modern
 
-__all__ = ["SERVER_INFO", "ResultEncoder", "WrongResult"]
+__all__ = ["MOST_FORMS", "SERVER_INFO", "ResultEncoder", "WrongResult"]
 
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 _DEFAULT_TYPE: Final = codec.field_defaults(t.Result)["result_type"]
 _DEFAULT_TTL: Final = 0
 _DEFAULT_SCOPE: Final = "private"
-_MOST_FORMS: Final = 1024
+MOST_FORMS: Final = 1024
 """Types whose forms are kept: an author may make a class at each call."""
 
 _journal = Journal(__name__)
@@ -89,7 +89,7 @@ class ResultEncoder:
         form = _Form(type(value), row, revision, self._stamp)
         # Of others it depends on the value whether they fit.
         if row is None or isinstance(value, row.result):
-            if len(self._forms) >= _MOST_FORMS:
+            if len(self._forms) >= MOST_FORMS:
                 self._forms.clear()
             self._forms[type(value), None if row is None else row.name, revision] = form
         return form.encode(value)
@@ -344,7 +344,12 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
     looked_at: Any = result
     content: list[Any] = looked_at.content
     meta = looked_at._meta
-    plain = type(content) is list and type(looked_at.is_error) is bool and (meta is None or type(meta) is dict)
+    plain = (
+        type(content) is list
+        and type(looked_at.is_error) is bool
+        and (meta is None or type(meta) is dict)
+        and type(looked_at.result_type) is str
+    )
     long = False
     for block in content if plain else ():
         if type(block) is not t.TextContent or block.annotations is not None or block._meta is not None:

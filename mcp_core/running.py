@@ -10,20 +10,17 @@ Knows asyncio; nothing of servers.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Final
+from typing import Any
 
 from mcp_core.journal import Journal, flush
+from mcp_core.leaving import PATIENCE, exit_process
 
 __all__ = ["PATIENCE", "run_asyncio"]
-
-PATIENCE: Final = 1.0
-"""Seconds that tasks and threads have to end when the coroutine has; then they are left behind."""
 
 _journal = Journal(__name__)
 
@@ -47,6 +44,10 @@ def run_asyncio(
         tasks = _end_tasks(loop)
         if not tasks and _end_threads(threads):
             runner.close()
+            if not _anyio_has_ended():
+                _journal.error("the process is left with a thread of anyio's that goes on after its end")
+                flush()
+                _end_process_with_main_thread()
         else:
             _leave(loop, tasks)
 
@@ -78,6 +79,22 @@ def _leave(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[Any]]) -> No
     loop.set_exception_handler(lambda _loop, _context: None)
     asyncio.set_event_loop(None)
     loop.close()
+    _end_process_with_main_thread()
+
+
+def _anyio_has_ended() -> bool:
+    """Return whether the threads that anyio started for handlers end in time.
+
+    A cancelled handler does not wait for its thread there, but the interpreter does.
+    """
+    until = time.monotonic() + PATIENCE
+    workers = [thread for thread in threading.enumerate() if type(thread).__module__.startswith("anyio.")]
+    for worker in workers:
+        worker.join(max(0, until - time.monotonic()))
+    return not any(worker.is_alive() for worker in workers)
+
+
+def _end_process_with_main_thread() -> None:
     threading.Thread(target=_end_with_main_thread, name="mcp_core.exit", daemon=True).start()
 
 
@@ -86,12 +103,7 @@ def _end_with_main_thread() -> None:
     while not _is_shutting_down():
         time.sleep(0.05)
     time.sleep(PATIENCE)
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            stream.flush()
-        except (AttributeError, OSError, ValueError):
-            continue  # there is none, or it is closed
-    os._exit(1 if getattr(sys, "last_value", None) is not None else 0)
+    exit_process(1 if getattr(sys, "last_value", None) is not None else 0)
 
 
 def _is_shutting_down() -> bool:

@@ -18,11 +18,13 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.announcer import Announcer, Loop
+from mcp_core.backend import current_task
 from mcp_core.connection import Connection
 from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
+from mcp_core.journal import Journal
 from mcp_core.messages import (
     Malformed,
     Notification,
@@ -53,6 +55,8 @@ if TYPE_CHECKING:
     from mcp_core.listening import Listen
 
 __all__ = ["Hooks", "Server"]
+
+_journal = Journal(__name__)
 
 R = TypeVar("R", bound=t.Result)
 
@@ -409,13 +413,22 @@ class Server(Generic[L]):
                 return await call
             except GeneratorExit as exc:
                 # The handler's own; or the caller has closed this coroutine, and gets no value.
-                return call.dispatcher.failed(call, exc)
+                return call.failed(exc)
         if isinstance(frame, Notification):
-            work = self.dispatcher.notify(frame, peer)
-            if work is not None:
-                await work
+            await self._notified(frame, peer)
             return None
         return encode_error(None, InvalidRequest("a response answers nothing here"))
+
+    async def _notified(self, frame: Notification, peer: Peer) -> None:
+        work = self.dispatcher.notify(frame, peer)
+        task = current_task()
+        try:
+            if work is not None:
+                await work
+        except GeneratorExit as exc:
+            if current_task() is not task:
+                raise
+            _journal.error("the handler of %s raised GeneratorExit", frame.method, exc=exc)
 
     @property
     def entered(self) -> Any:
@@ -711,9 +724,9 @@ def _run_blocking(main: Callable[[], Any], loop: str) -> None:
         if importlib.util.find_spec(loop) is None:
             raise RuntimeError(f"loop={loop!r} needs {loop}; install it with: pip install {loop}")
     if loop == "trio":
-        import trio
+        from mcp_core.leaving import run_trio
 
-        trio.run(main)
+        run_trio(main)
         return
     from mcp_core.running import run_asyncio
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
-    ("codec",),
+    ("codec", "leaving"),
     ("parameter_headers", "forms"),
     ("messages", "types"),
     ("methods", "envelope", "checking"),

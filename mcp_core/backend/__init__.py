@@ -12,6 +12,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, cast
 
+from mcp_core.journal import Journal
+
 __all__ = [
     "Backend",
     "Job",
@@ -23,9 +25,12 @@ __all__ = [
     "holds",
     "is_cancellation",
     "open_backend",
+    "raise_cancelled",
     "running_library",
     "spawn_detached",
 ]
+
+_journal = Journal(__name__)
 
 
 class Job(Protocol):
@@ -159,6 +164,19 @@ def holds(exc: BaseException, kind: type[BaseException]) -> bool:
     if isinstance(exc, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", exc).subgroup(kind) is not None
     return isinstance(exc, kind)
+
+
+def raise_cancelled(group: BaseExceptionGroup[BaseException], kind: type[BaseException]) -> None:
+    """Raise the cancellation that is in a group. What else is in there, nobody waits for: it is logged.
+
+    A group without a cancellation, or with a `KeyboardInterrupt`, is raised as it is.
+    """
+    cancelled, failures = group.split(kind)
+    if cancelled is None or (failures is not None and holds(failures, KeyboardInterrupt)):
+        raise group
+    if failures is not None:
+        _journal.error("work failed while it was being cancelled", exc=failures)
+    raise cancelled
 
 
 def current_task() -> object:

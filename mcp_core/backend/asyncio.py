@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
-from mcp_core.backend import current_task, holds
+from mcp_core.backend import current_task, holds, raise_cancelled
 from mcp_core.journal import Journal
 
 __all__ = ["PATIENCE", "AsyncioBackend"]
@@ -120,6 +120,10 @@ class _Job:
         self._started = True
         try:
             await self._work
+        except Exception as exc:
+            _journal.error("work that nobody waits for failed", exc=exc)
+        except BaseExceptionGroup as group:
+            raise_cancelled(group, asyncio.CancelledError)
         finally:
             self._end()
 

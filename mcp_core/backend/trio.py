@@ -9,9 +9,12 @@ from typing import Any
 
 import trio
 
-from mcp_core.backend import current_task, holds
+from mcp_core.backend import current_task, holds, raise_cancelled
+from mcp_core.journal import Journal
 
 __all__ = ["TrioBackend"]
+
+_journal = Journal(__name__)
 
 
 class TrioBackend:
@@ -100,7 +103,13 @@ class _Job:
                 if self._scope.cancel_called:
                     work.close()
                     return
-                await work
+                try:
+                    await work
+                except Exception as exc:
+                    # Out of here it would end the nursery, and everything else that goes on in it.
+                    _journal.error("work that nobody waits for failed", exc=exc)
+                except BaseExceptionGroup as group:
+                    raise_cancelled(group, trio.Cancelled)
         finally:
             # Whoever asked to be told usually holds the job: leave no cycle behind.
             done, self._done = self._done, None

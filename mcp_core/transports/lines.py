@@ -304,10 +304,10 @@ class LineChannel:
         self._deliver()  # and read on, if reading was held
 
     def _await_room(self) -> None:
+        self._wake_one()  # does so only if there is room
         if self._holds_back:
             self._hold()
         else:
-            self._wake_one()
             self._deliver()
         if self._writing is None:
             self._writing = self._backend.watch_writable(self._write_fd, self._write)

@@ -59,8 +59,13 @@ class MemoryChannel:
         """Wait until the other end has taken most of it, or either end is closed."""
         while self.congested and self._other is not None:
             waiter = self._backend.waiter()
-            self._other._waiters.append(waiter)
-            await waiter.wait()
+            waiters = self._other._waiters
+            waiters.append(waiter)
+            try:
+                await waiter.wait()
+            finally:
+                if waiter in waiters:  # cancelled before its turn came
+                    waiters.remove(waiter)
 
     def resume(self) -> None:
         """Hand over what waited for the receiver to have room."""
@@ -93,7 +98,8 @@ class MemoryChannel:
             self._wake()
 
     def _wake(self) -> None:
-        waiters, self._waiters = self._waiters, []
+        waiters = list(self._waiters)
+        self._waiters.clear()
         for waiter in waiters:
             waiter.set(None)
 

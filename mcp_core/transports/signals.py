@@ -9,6 +9,7 @@ Knows signals and threads; nothing of what is served.
 
 from __future__ import annotations
 
+import faulthandler
 import os
 import signal
 import socket
@@ -61,8 +62,14 @@ class _Watch:
         self._asked = False
 
     def on_signal(self, number: int, _frame: object) -> None:
-        """Ask the loop to stop, from the main thread: somebody else may have taken the descriptor since."""
+        """Ask the loop to stop, from the main thread: somebody else may have taken the descriptor since.
+
+        Some code in C runs this and goes on (a regular expression that never ends): no other thread
+        gets a turn then, so the process is ended by one that needs none.
+        """
         self._backend.call_threadsafe(self._hear)
+        if not self._heard.is_set():
+            faulthandler.dump_traceback_later(PATIENCE + 0.5, exit=True, file=2)
 
     @contextmanager
     def watching(self) -> Generator[None, None, None]:
@@ -80,6 +87,9 @@ class _Watch:
                 # Whoever has taken it since keeps it.
                 signal.set_wakeup_fd(before if current == theirs.fileno() else current, warn_on_full_buffer=False)
             theirs.close()
+            if not self._heard.is_set():
+                self._heard.set()  # a signal that came just now: the loop ends as it is
+                faulthandler.cancel_dump_traceback_later()
             thread.join()
             ours.close()
 
@@ -100,6 +110,7 @@ class _Watch:
             os._exit(128 + number)
 
     def _hear(self) -> None:
+        faulthandler.cancel_dump_traceback_later()
         if not self._heard.is_set():
             self._heard.set()
             self._stop()

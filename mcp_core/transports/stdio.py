@@ -11,10 +11,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Final
 
 from mcp_core.backend import open_backend
+from mcp_core.leaving import leaving
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 from mcp_core.transports.signals import stopped_by_signals
 
@@ -35,7 +36,10 @@ async def serve_stdio(
     The streams are the program's own again when this returns.
     """
     with taken_streams() as (read_fd, write_fd):
-        async with server.running() as state, open_backend() as backend:
+        async with AsyncExitStack() as stack:
+            state = await stack.enter_async_context(server.running())
+            leave = stack.enter_context(leaving())  # after what the handlers may take, before the lifespan's end
+            backend = await stack.enter_async_context(open_backend())
             channel = LineChannel(backend, read_fd, write_fd, max_message=max_message_size, back_pressure=True)
             try:
                 with server.connect(backend, channel, state) as connection:
@@ -51,6 +55,7 @@ async def serve_stdio(
                         await channel.flush(WRITE_TIMEOUT)
             finally:
                 channel.release()
+                leave()
 
 
 @contextmanager
