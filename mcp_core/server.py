@@ -430,17 +430,27 @@ class Server(Generic[L]):
         `loop` is asyncio's own for stdio and uvloop, where it is installed, for HTTP (P-36).
 
         Raises:
-            ValueError: The transport is unknown.
-            RuntimeError: An event loop runs already; use `run_stdio_async` there.
+            ValueError: The transport or the loop is unknown.
+            TypeError: The transport does not take an option.
+            RuntimeError: An event loop runs already (use `run_stdio_async` there), or what
+                the loop or the transport needs is not installed.
+            ServedWhileLoading: The file is being loaded, and `run` is not guarded by
+                `if __name__ == "__main__":`.
         """
+        from mcp_core.running import check_loop, refuse_while_loading, run_blocking
+
+        refuse_while_loading("run()")
         if transport == "stdio":
-            _run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
+            run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
         elif transport == "streamable-http":
             from mcp_core.transports.streamable_http.serving import serve
 
+            if loop == "uvloop":
+                check_loop(loop)
             serve(self, loop=loop, **options)
         else:
-            raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
+            instead = "; 'streamable-http' took the place of SSE" if transport == "sse" else ""
+            raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'{instead}")
 
     def streamable_http_app(self, **options: Any) -> ASGIApp:
         """An ASGI app that serves both eras over Streamable HTTP.
@@ -454,8 +464,12 @@ class Server(Generic[L]):
 
     async def run_stdio_async(self, **options: Any) -> None:
         """Serve stdin and stdout from inside an event loop; the options are those of `run`."""
+        from mcp_core.running import check_stdio_options, refuse_while_loading
         from mcp_core.transports.stdio import serve_stdio
 
+        refuse_while_loading("run_stdio_async()")
+        if options:
+            check_stdio_options(serve_stdio, options)
         await serve_stdio(self, **options)
 
 
@@ -565,22 +579,3 @@ def _declared(event: Event, capabilities: t.ServerCapabilities) -> bool:
     kind = method_of(event).split("/")[1]
     capability = getattr(capabilities, kind)
     return capability is not None and bool(capability.list_changed)
-
-
-def _run_blocking(main: Callable[[], Any], loop: str) -> None:
-    if loop == "trio":
-        import trio
-
-        trio.run(main)
-        return
-    import asyncio
-
-    if loop == "uvloop":
-        import uvloop
-
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(main())
-    elif loop == "asyncio":
-        asyncio.run(main())
-    else:
-        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")

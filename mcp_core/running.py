@@ -1,0 +1,133 @@
+"""What `run` refuses before it serves, and the event loop that it starts.
+
+Knows no transport; the caller says what is to run.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Coroutine, Generator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import msgspec
+
+from mcp_core.errors import LocalProtocolError
+
+__all__ = [
+    "ServedWhileLoading",
+    "check_loop",
+    "check_stdio_options",
+    "loading",
+    "refuse_inside_loop",
+    "refuse_while_loading",
+    "run_blocking",
+]
+
+_INSTALL: Final = {"uvloop": 'pip install "mcpcore[http]"', "trio": "pip install trio"}
+
+_loading: ContextVar[bool] = ContextVar("mcp_core.loading", default=False)
+
+
+class ServedWhileLoading(LocalProtocolError):
+    """A file that is only loaded for its server began to serve it."""
+
+
+@contextmanager
+def loading() -> Generator[None, None, None]:
+    """Refuse to serve in this context: code is run for the server that it makes, and no more.
+
+    A context variable reaches the event loops that the code starts, and no other thread,
+    where a server may rightly run.
+    """
+    token = _loading.set(True)
+    try:
+        yield
+    finally:
+        _loading.reset(token)
+
+
+def refuse_while_loading(call: str) -> None:
+    """Raise `ServedWhileLoading` inside of `loading`; `call` is what was called."""
+    if _loading.get():
+        raise ServedWhileLoading(
+            f'{call} is called while the file is loaded; guard it with `if __name__ == "__main__":`'
+        )
+
+
+def refuse_inside_loop() -> None:
+    """Raise `RuntimeError` where an event loop runs already."""
+    trio: Any = sys.modules.get("trio")
+    inside = trio is not None and trio.lowlevel.in_trio_run()
+    asyncio: Any = sys.modules.get("asyncio")
+    if asyncio is not None and not inside:
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return
+        inside = True
+    if inside:
+        raise RuntimeError(
+            "run() starts an event loop, and one is running here already; use: await server.run_stdio_async()"
+        )
+
+
+def check_loop(loop: str) -> None:
+    """Raise for a loop that does not exist (`ValueError`) or is not installed (`RuntimeError`)."""
+    if loop not in ("asyncio", "uvloop", "trio"):
+        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
+    if loop == "asyncio":
+        return
+    try:
+        importlib.import_module(loop)
+    except ImportError as exc:
+        raise RuntimeError(f"loop={loop!r} needs {loop}; install it with: {_INSTALL[loop]}") from exc
+
+
+def check_stdio_options(serve: Callable[..., Any], options: Mapping[str, Any]) -> None:
+    """Raise `TypeError` for an option that serving stdio does not take; say which transport takes it."""
+    import inspect
+
+    known = [p.name for p in inspect.signature(serve).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    for name, value in options.items():
+        if name in known:
+            continue
+        if name in _http_options():
+            raise TypeError(
+                f"the transport 'stdio' takes no option {name!r}; 'streamable-http' does: "
+                f'run("streamable-http", {name}={value!r})'
+            )
+        raise TypeError(f"the transport 'stdio' has no option {name!r}; it takes {' and '.join(map(repr, known))}")
+
+
+def _http_options() -> set[str]:
+    from mcp_core.transports.streamable_http import HTTPOptions
+
+    return {field.name for field in msgspec.structs.fields(HTTPOptions)} | {"host", "port", "workers", "uvicorn"}
+
+
+def run_blocking(main: Callable[[], Coroutine[Any, Any, None]], loop: str) -> None:
+    """Run until `main` returns, on a loop of its own.
+
+    Raises:
+        ValueError: There is no such loop.
+        RuntimeError: It is not installed, or an event loop runs already.
+    """
+    check_loop(loop)
+    refuse_inside_loop()  # before `main` makes a coroutine that nobody would await
+    if loop == "trio":
+        import trio
+
+        trio.run(main)
+        return
+    import asyncio
+
+    if loop == "uvloop":
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(main())
+    else:
+        asyncio.run(main())
