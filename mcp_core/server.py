@@ -449,8 +449,9 @@ class Server(Generic[L]):
                 check_loop(loop)
             serve(self, loop=loop, **options)
         else:
-            instead = "; 'streamable-http' took the place of SSE" if transport == "sse" else ""
-            raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'{instead}")
+            raise ValueError(
+                f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http' (which took the place of SSE)"
+            )
 
     def streamable_http_app(self, **options: Any) -> ASGIApp:
         """An ASGI app that serves both eras over Streamable HTTP.

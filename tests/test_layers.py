@@ -35,7 +35,7 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("asking", "cancellation", "media", "report"),
+    ("asking", "cancellation", "failures", "inspector", "media", "report", "terminal"),
     ("errors",),
     ("plain",),
     ("foreign",),
