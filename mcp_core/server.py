@@ -450,7 +450,7 @@ class Server(Generic[L]):
             serve(self, loop=loop, **options)
         else:
             raise ValueError(
-                f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http' (which took the place of SSE)"
+                f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http', which replaced SSE"
             )
 
     def streamable_http_app(self, **options: Any) -> ASGIApp:

@@ -7,6 +7,7 @@ would, or connect to one that runs at a URL. Needs the extra `cli`.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -88,6 +89,7 @@ _header = click.option(
     "--workers", type=click.IntRange(1), help="Processes, with --http; several keep no sessions.  [default: 1]"
 )
 @click.option("--failure-file", hidden=True, type=click.Path(dir_okay=False))
+@click.option("--env-file", hidden=True, type=click.Path(dir_okay=False, exists=True))
 def run(
     file: str,
     loop: Any,
@@ -96,6 +98,7 @@ def run(
     port: int | None,
     workers: int | None,
     failure_file: str | None,
+    env_file: str | None,
 ) -> None:
     """Serve FILE on stdin and stdout, or over HTTP."""
     options = _given(host=host, port=port, workers=workers)
@@ -105,6 +108,8 @@ def run(
         raise click.UsageError(f"{file} runs already; `mcp-typed call` and `mcp-typed list` take its URL")
     if over_http:
         options["stateless_http"] = (workers or 1) > 1
+    if env_file is not None:
+        os.environ.update(json.loads(Path(env_file).read_text(encoding="utf-8")))
     try:
         _serve(file, "streamable-http" if over_http else "stdio", loop, options)
     except click.ClickException as exc:
@@ -147,15 +152,17 @@ def dev(file: str, env: dict[str, str]) -> None:
 
     if is_url(file):
         _refuse_for_url("--env", env)
-        arguments = ["--transport", "http", "--server-url", file]
     else:
         _with_client(_Target(file, env, {}), _nothing)  # what is wrong with it is told here, and not by a web page
-        variables = [word for name, value in env.items() for word in ("-e", f"{name}={value}")]
-        arguments = [*variables, *_command(file)]
-    try:
-        status = run_inspector(arguments)
-    except NoNode as exc:
-        raise click.ClickException(str(exc)) from exc
+    with tempfile.TemporaryDirectory() as folder:
+        # The Inspector hands on a few variables only, and those in its arguments everybody can see.
+        variables = Path(folder, "environment")
+        variables.write_text(json.dumps({**os.environ, **env}), encoding="utf-8")
+        server = _command(file, "--env-file", str(variables))
+        try:
+            status = run_inspector(["--transport", "http", "--server-url", file] if is_url(file) else server)
+        except NoNode as exc:
+            raise click.ClickException(str(exc)) from exc
     sys.exit(status)
 
 
@@ -188,8 +195,13 @@ def call(file: str, tool: str, arguments: str, as_json: bool, env: dict[str, str
             await _check_tool(client, file, tool)
         return result
 
-    callbacks = {"elicitation_callback": questions.elicit, "sampling_callback": questions.sample}
-    result = _with_client(_Target(file, env, header), called, **callbacks)
+    result = _with_client(
+        _Target(file, env, header),
+        called,
+        elicitation_callback=questions.elicit,
+        sampling_callback=questions.sample,
+        list_roots_callback=questions.list_roots,
+    )
     click.echo(_indented(result) if as_json else _shown(tool, result))
     for question in questions.unanswered:
         click.echo(f"Error: {question}", err=True)
@@ -207,8 +219,12 @@ def _object(arguments: str) -> dict[str, Any]:
     def refuse(name: str) -> NoReturn:
         raise ValueError(f"JSON has no {name}")
 
+    def finite(text: str) -> float:
+        number = float(text)
+        return number if math.isfinite(number) else refuse(text)
+
     try:
-        given: Any = json.loads(arguments, parse_constant=refuse)
+        given: Any = json.loads(arguments, parse_constant=refuse, parse_float=finite)
         msgspec.json.encode(given)  # broken Unicode, which a shell may hand over
     except json.JSONDecodeError as exc:
         before = arguments[: exc.pos].rpartition("\n")[2][-60:]
@@ -238,7 +254,7 @@ async def _check_tool(client: Client, file: str, tool: str) -> None:
     if tool in names:
         return
     has = f"it has {', '.join(map(repr, names))}" if names else "it has none"
-    _fail(f"{file} has no tool {tool!r}{did_you_mean(tool, names).rstrip('?')}; {has}")
+    _fail(f"{file} has no tool {tool!r}; {has}{did_you_mean(tool, names)}")
 
 
 @main.command("list")
@@ -329,7 +345,8 @@ def _parameters(target: _Target, failure: Path) -> Any:
 
 def _command(file: str, *options: str) -> list[str]:
     """What starts a server. Without `-P` a `types.py` in the working directory would be Python's own."""
-    return [sys.executable, "-P", "-m", "mcp_typed", "run", *options, "--", file]
+    named = ["--", file] if file.startswith("-") else [file]
+    return [sys.executable, "-P", "-m", "mcp_typed", "run", *options, *named]
 
 
 def _refuse_for_url(option: str, given: dict[str, str]) -> None:

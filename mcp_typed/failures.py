@@ -13,7 +13,7 @@ from typing import Final
 
 import mcp_core
 
-__all__ = ["has_own_lines", "last_own_line", "shown"]
+__all__ = ["has_own_lines", "module_line", "shown"]
 
 FRAMES: Final = 8
 """Of so many calls, the last ones, the lines are shown."""
@@ -36,13 +36,13 @@ def shown(error: BaseException, own: Path | None = None) -> str:
 
 def has_own_lines(error: BaseException, own: Path | None = None) -> bool:
     """Whether the exception went through code of the author's."""
-    return last_own_line(error, own) is not None
+    return bool(_own_frames(traceback.extract_tb(error.__traceback__), own))
 
 
-def last_own_line(error: BaseException, own: Path | None = None) -> tuple[str, int] | None:
-    """Return file and number of the author's innermost line."""
-    frames = _own_frames(traceback.extract_tb(error.__traceback__), own)
-    return (frames[-1].filename, frames[-1].lineno or 0) if frames else None
+def module_line(error: BaseException, own: Path | None = None) -> str | None:
+    """Return the file and line at which the author's innermost module was, as `server.py, line 7`."""
+    frames = [f for f in _own_frames(traceback.extract_tb(error.__traceback__), own) if f.name == "<module>"]
+    return f"{Path(frames[-1].filename).name}, line {frames[-1].lineno}" if frames else None
 
 
 def _own_frames(stack: list[traceback.FrameSummary], own: Path | None) -> list[traceback.FrameSummary]:

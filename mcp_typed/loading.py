@@ -122,8 +122,7 @@ def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, 
         served = _served(exc)
         if served is None:
             raise NoServer(f"{place} cannot be loaded\n{failures.shown(exc, own)}{_hint(exc, own)}") from exc
-        line = failures.last_own_line(served, own)
-        raise NoServer(f"{place}: {served}" if line is None else f"{place}, line {line[1]}: {served}") from exc
+        raise NoServer(f"{failures.module_line(exc, own) or place}: {served}") from exc
 
 
 def _served(error: BaseException) -> ServedWhileLoading | None:
@@ -200,7 +199,8 @@ def _source_of_file(path: Path) -> _Source:
 def _is_another(package: str, folder: Path) -> bool:
     """Whether a package of this name is loaded from elsewhere."""
     known = sys.modules.get(package)
-    return known is not None and str(folder / package) not in list(getattr(known, "__path__", ()))
+    folders: Any = getattr(known, "__path__", ())
+    return known is not None and str(folder / package) not in list(folders)
 
 
 def _import(place: str, source: _Source) -> ModuleType:

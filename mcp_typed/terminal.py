@@ -6,7 +6,8 @@ Spec: client/elicitation, "Requested Schema", "Response Actions".
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 import click
 
@@ -58,6 +59,15 @@ class Questions:
         self.unanswered.append("the tool asks for a model's answer (sampling), and mcp-typed has no model")
         raise MCPError(-1, "there is no model here")
 
+    def list_roots(self, _ctx: ClientRequestContext) -> Any:
+        """Refuse to name folders: whose they are to see is not known.
+
+        Raises:
+            MCPError: Always.
+        """
+        self.unanswered.append("the tool asks for folders to work in (roots), and mcp-typed names none")
+        raise MCPError(-1, "there are no roots here")
+
 
 def _described(field: tuple[str, Any]) -> str:
     name, schema = field
@@ -108,7 +118,7 @@ def _choices(schema: dict[str, Any]) -> list[str]:
 
 def _optional(kind: Any) -> Any:
     """The same, with nothing at all let through."""
-    convert: Any = click.types.convert_type(kind)
+    convert = cast("Callable[[str], Any]", click.types.convert_type(kind))
 
     def read(text: str) -> Any:
         return convert(text) if text else ""
