@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ class Located(msgspec.Struct, frozen=True):
             journal.flush()
             sys.exit(STARTUP_FAILURE)
         app = StreamableHTTP(getattr(found, "server", found), HTTPOptions(**self.options))
+        _let_interrupt(through=True)  # uvicorn has its handlers in place
         loop = asyncio.get_running_loop()
 
         def end() -> None:
@@ -120,10 +122,45 @@ def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: d
     config = make(factory, factory=True, workers=workers, **settings)
     os.environ.setdefault(SHARED_KEY, secrets.token_hex(32))
     with _signals_kept():
-        supervisor = Multiprocess(config, sockets=[config.bind_socket()])
+        supervisor = _Supervisor(config, sockets=[config.bind_socket()])
         supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise RuntimeError("the workers could not start; the log says why")
+
+
+class _Supervisor(Multiprocess):
+    """Starts workers that a terminal's Ctrl-C does not interrupt while they import.
+
+    The terminal sends it to every process of the group. A worker inherits the signals that
+    are blocked where it is started, and lets SIGINT through once it can end in order.
+    """
+
+    def init_processes(self) -> None:
+        """Start the first workers."""
+        if sys.platform != "win32":
+            # It would be started with the first of them, and lets SIGINT through afterwards.
+            resource_tracker.ensure_running()
+        with _interrupt_blocked():
+            super().init_processes()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that have died."""
+        with _interrupt_blocked():
+            super().keep_subprocess_alive()
+
+
+@contextmanager
+def _interrupt_blocked() -> Generator[None, None, None]:
+    _let_interrupt(through=False)
+    try:
+        yield
+    finally:
+        _let_interrupt(through=True)  # one that has come meanwhile comes now
+
+
+def _let_interrupt(*, through: bool) -> None:
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK if through else signal.SIG_BLOCK, {signal.SIGINT})
 
 
 @contextmanager
