@@ -253,8 +253,8 @@ async def _check_tool(client: Client, file: str, tool: str) -> None:
         return  # then what the call has said must do
     if tool in names:
         return
-    has = f"it has {', '.join(map(repr, names))}" if names else "it has none"
-    _fail(f"{file} has no tool {tool!r}; {has}{did_you_mean(tool, names)}")
+    has = ", ".join(map(repr, names)) or "none"
+    _fail(f"Unknown tool: {tool}; {file} has {has}{did_you_mean(tool, names)}")
 
 
 @main.command("list")

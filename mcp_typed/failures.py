@@ -73,7 +73,7 @@ def _written(error: traceback.TracebackException, own: Path | None) -> list[str]
         lines += [*_written(earlier, own), "", link, ""]
     frames = _own_frames(error.stack, own)
     lines += _text("".join(traceback.StackSummary.from_list(frames[-FRAMES:]).format()))
-    lines += _text(_cut("".join(error.format_exception_only())))
+    lines += _text(_cut("".join(error.format_exception_only()).rstrip("\n")))
     for inner in error.exceptions or ():
         lines += ["  " + line for line in _written(inner, own)]
     return lines

@@ -214,6 +214,8 @@ def _import(place: str, source: _Source) -> ModuleType:
         if exc.name is None or not f"{source.name}.".startswith(f"{exc.name}."):
             raise
         raise NoServer(_no_module(source.name, exc.name)) from exc
+    if module.__file__ is None and hasattr(module, "__path__"):
+        raise NoServer(f"{place!r} is a folder; name a file in it")
     if source.file is not None and Path(module.__file__ or "").resolve() != source.file:
         raise NoServer(f"{place} is {source.name}, but Python finds that in {module.__file__}")
     return module

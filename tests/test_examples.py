@@ -98,7 +98,9 @@ def test_call_that_fails() -> None:
 
 def test_call_of_an_unknown_tool() -> None:
     done = cli("call", "docs/examples/weather.py", "get_wether", "{}")
-    assert (done.returncode, done.stderr) == (1, "Error: Unknown tool: get_wether\n")
+    path = "docs/examples/weather.py"
+    text = f"Unknown tool: get_wether; {path} has 'get_weather'; did you mean 'get_weather'?"
+    assert (done.returncode, done.stderr) == (1, f"Error: {text}\n")
 
 
 def test_bad_command_lines_say_what_to_change() -> None:

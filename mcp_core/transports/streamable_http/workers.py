@@ -51,7 +51,8 @@ class Located(msgspec.Struct, frozen=True):
         """The app; it ends its streams when the signal comes that ends the worker."""
         keep_shared_key()
         try:
-            found = getattr(importlib.import_module(self.module), self.name)
+            with _ended_at_once():
+                found = getattr(importlib.import_module(self.module), self.name)
         except Exception as exc:
             # Of any other way to end, uvicorn thinks that the next worker may do better.
             _journal.error("a worker cannot import the server from %s", self.module, exc=exc)
@@ -68,6 +69,16 @@ class Located(msgspec.Struct, frozen=True):
         for number in (signal.SIGINT, signal.SIGTERM):
             _tell_too(number, lambda: loop.call_soon_threadsafe(end))
         return app
+
+
+@contextmanager
+def _ended_at_once() -> Generator[None, None, None]:
+    """Let SIGTERM end the process: uvicorn would only note it, and an import may take long."""
+    before: Any = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _tell_too(number: int, call: Callable[[], object]) -> None:
