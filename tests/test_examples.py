@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import importlib.util
 import inspect
 import json
@@ -432,7 +433,7 @@ class Asked:
         """The parameters of the official `MCPServer`, and which of them there are here."""
         ours = inspect.signature(MCPServer).parameters
         theirs = inspect.signature(OfficialServer).parameters
-        return [(code(name), "as it was" if name in ours else None) for name in theirs if not of_http(name)]
+        return [(code(name), "as it was" if name in ours else None) for name in theirs]
 
     def gone(self, what: str) -> list[Row]:
         """Public members of an official class that ours does not have."""
@@ -442,7 +443,23 @@ class Asked:
             "Server": (OfficialCore, Server),
             "ServerSession": (mcp.ServerSession, RequestContext),
         }[what]
-        return [(code(name), None) for name in public(theirs) if not hasattr(ours, name) and not of_http(name)]
+        return [(code(name), None) for name in public(theirs) if not hasattr(ours, name)]
+
+    def gone_options(self, what: str) -> list[Row]:
+        """Options of an official call that ours does not take."""
+        theirs, ours = {
+            "Client": (mcp.Client, set(inspect.signature(Client).parameters)),
+            "streamable_http_app": (OfficialServer.streamable_http_app, {"self", *HTTPOptions.__struct_fields__}),
+        }[what]
+        return [(code(name), None) for name in inspect.signature(theirs).parameters if name not in ours]
+
+    def left_out(self, rows: list[list[str]]) -> list[Row]:
+        """Public names of the official SDK that have no counterpart; each is there."""
+        for names, _ in rows:
+            for name in re.findall("`(.+?)`", names):
+                module, _, member = name.rpartition(".")
+                assert hasattr(importlib.import_module(module), member), name
+        return [(names, None) for names, _ in rows]
 
     def unseen(self, rows: list[list[str]]) -> list[Row]:
         """Decisions that no value shows: none of them is in another table of the page."""
