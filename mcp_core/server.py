@@ -67,8 +67,9 @@ class Hooks(TypedDict, Generic[L], total=False):
     """The keywords of `Server` that serve MCP's methods, one for each.
 
     All have the shape `(ctx, params) -> result`. An `async def` runs in a task of its
-    own; a plain `def` is called where the message is read and must not block, unless
-    middleware is installed; what it returns is awaited if it can be.
+    own on stdio and in memory, in that of its HTTP request over HTTP, and in the caller's
+    in `handle`. A plain `def` is called on the event loop and must not block; what it
+    returns is awaited if it can be.
     """
 
     on_list_tools: Hook[L, t.PaginatedRequestParams, Handled[t.ListToolsResult]]
