@@ -117,7 +117,8 @@ def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, 
     except NoServer:
         raise
     except SystemExit as exc:
-        raise NoServer(f"{place} ends the program while it is loaded, with exit status {exc.code!r}; {_GUARD}") from exc
+        where = failures.module_line(exc, own) or place
+        raise NoServer(f"{where} ends the program while it is loaded, with exit status {exc.code!r}; {_GUARD}") from exc
     except Exception as exc:
         served = _served(exc)
         if served is None:

@@ -447,10 +447,11 @@ class Asked:
 
     def gone_options(self, what: str) -> list[Row]:
         """Options of an official call that ours does not take."""
-        theirs, ours = {
+        found: tuple[Any, set[str]] = {
             "Client": (mcp.Client, set(inspect.signature(Client).parameters)),
             "streamable_http_app": (OfficialServer.streamable_http_app, {"self", *HTTPOptions.__struct_fields__}),
         }[what]
+        theirs, ours = found
         return [(code(name), None) for name in inspect.signature(theirs).parameters if name not in ours]
 
     def left_out(self, rows: list[list[str]]) -> list[Row]:

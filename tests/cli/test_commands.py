@@ -314,6 +314,9 @@ def test_a_list_of_several_pages(monkeypatch: pytest.MonkeyPatch) -> None:
         tool = Tool(name=f"t{number}", input_schema={"type": "object"})
         return ListToolsResult(tools=[tool], next_cursor=str(number + 1) if number < 2 else None)
 
-    monkeypatch.setattr(cli, "_parameters", lambda *_: Server("x", on_list_tools=page))
+    def in_memory(_target: Any, _failure: Any) -> Server[Any]:
+        return Server("x", on_list_tools=page)
+
+    monkeypatch.setattr(cli, "_parameters", in_memory)
     done = CliRunner().invoke(cli.main, ["list", "x.py"])
     assert [tool["name"] for tool in json.loads(done.output)] == ["t0", "t1", "t2"]

@@ -79,13 +79,10 @@ def test_a_text_that_is_long_is_cut(write: Write, loads_apart: None) -> None:
     assert text.endswith("(100,012 characters)")
 
 
-def test_code_of_the_authors_that_is_installed_is_theirs(
-    write: Write, loads_apart: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_code_of_the_authors_that_is_installed_is_theirs(write: Write, loads_apart: None, tmp_path: Path) -> None:
     write("site-packages/bikes/__init__.py", "")
     write("site-packages/bikes/inner.py", "1 / 0\n")
     write("site-packages/bikes/server.py", "from . import inner\n")
-    monkeypatch.syspath_prepend(str(tmp_path / "site-packages"))
     text = told(tmp_path / "site-packages" / "bikes" / "server.py")
     assert "server.py" in text
     assert "inner.py" in text

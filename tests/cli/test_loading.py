@@ -253,7 +253,7 @@ def test_a_file_may_be_named_as_a_module_that_is_loaded(write: Write, name: str)
     before = dict(sys.modules)
     write(name, SERVER + "class Here: ...\n\nif __name__ == '__main__':\n    raise RuntimeError('run')\n")
     assert load_server(name).name == "bikes"
-    (module,) = (m for n, m in sys.modules.items() if getattr(m, "__file__", None) == str(Path(name).resolve()))
+    (module,) = (m for m in sys.modules.values() if getattr(m, "__file__", None) == str(Path(name).resolve()))
     assert all(sys.modules[n] is m for n, m in before.items()), "another module was replaced"
     here: Any = module.__dict__["Here"]
     assert pickle.loads(pickle.dumps(here)) is here, "a class finds its module by its name"
@@ -329,7 +329,18 @@ def test_no_command_hangs_on_a_file_that_serves(write: Write, run: Run, command:
 @pytest.mark.fault("X-55")
 def test_a_file_that_ends_the_program(write: Write) -> None:
     write("x.py", "import sys\nsys.exit(3)\n")
-    assert refused("x.py").startswith("x.py ends the program while it is loaded, with exit status 3; guard it")
+    assert refused("x.py").startswith("x.py, line 2 ends the program while it is loaded, with exit status 3; guard it")
+
+
+@pytest.mark.fault("X-55")
+@pytest.mark.parametrize("command", ["list", "list --lint"])
+def test_a_file_that_has_an_asgi_server_serve_ends(write: Write, run: Run, command: str) -> None:
+    write("x.py", SERVER + "import uvicorn\nuvicorn.run(mcp.streamable_http_app(), port=0)\n")
+    name, *options = command.split()
+    done = run(name, "x.py", *options)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the HTTP app is called while the file is loaded; guard it" in done.stderr
+    assert "Error: x.py, line 10 ends the program while it is loaded, with exit status 3; guard it" in done.stderr
 
 
 @pytest.mark.fault("X-55")
