@@ -29,6 +29,7 @@ __all__ = ["NoServer", "did_you_mean", "is_url", "load_server", "load_typed_serv
 _USUAL: Final = ("mcp", "server", "app")
 _MODULE: Final = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _NAME: Final = re.compile(rf"{_MODULE.pattern}(\(\))?")
+_LOW_LEVEL: Final = "a low-level Server, and lint looks at the tools of an MCPServer"
 _GUARD: Final = 'guard it with `if __name__ == "__main__":`'
 
 Wanted: TypeAlias = Callable[[Any], Any]
@@ -58,7 +59,7 @@ def load_server(target: str) -> Server[Any]:
 
 
 def load_typed_server(target: str) -> MCPServer:
-    """The `MCPServer` that the target means, found as `load_server` finds one.
+    """The `MCPServer` that the target means, for lint; found as `load_server` finds one.
 
     Raises:
         NoServer: There is none, or loading it fails.
@@ -279,7 +280,7 @@ def _none(place: str, module: ModuleType) -> str:
     """Why there is no server in a module, and what to do."""
     for name, value in vars(module).items():
         if _as_server(value) is not None:
-            return f"{place}: {name!r} is a low-level Server; what is looked at here are the tools of an MCPServer"
+            return f"{place}: {name!r} is {_LOW_LEVEL}"
         if _is_foreign(value):
             return f"{place}: {_foreign(name, value)}"
     for name, value in vars(module).items():
@@ -307,7 +308,7 @@ def _named(place: str, module: ModuleType, name: str, wanted: Wanted) -> Any:
     if wanted(value) is not None:
         return value
     if _as_server(value) is not None:
-        raise NoServer(f"{place}:{name} is a low-level Server; what is looked at here are the tools of an MCPServer")
+        raise NoServer(f"{place} has no server called {name!r} for lint: it is {_LOW_LEVEL}")
     if _is_foreign(value):
         raise NoServer(f"{place}: {_foreign(name, value)}")
     raise NoServer(f"{place}:{name} is no server, but of the type {type(value).__qualname__}")

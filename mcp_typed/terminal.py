@@ -6,7 +6,9 @@ Spec: client/elicitation, "Requested Schema", "Response Actions".
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 import click
@@ -42,10 +44,11 @@ class Questions:
             self.unanswered.append(f"the tool asks {asked}: answers are read from a terminal only")
             return ElicitResult(action="cancel")
         try:
-            click.echo(params.message, err=True)
-            if not isinstance(params, ElicitRequestFormParams):
-                return _visited(params.url)
-            return _filled(fields, schema.get("required", []))
+            with _interrupted():
+                click.echo(params.message, err=True)
+                if not isinstance(params, ElicitRequestFormParams):
+                    return _visited(params.url)
+                return _filled(fields, schema.get("required", []))
         except click.Abort:
             click.echo(err=True)
             return ElicitResult(action="cancel")
@@ -67,6 +70,16 @@ class Questions:
         """
         self.unanswered.append("the tool asks for folders to work in (roots), and mcp-typed names none")
         raise MCPError(-1, "there are no roots here")
+
+
+@contextmanager
+def _interrupted() -> Generator[None, None, None]:
+    """Let Ctrl-C interrupt what is read: an event loop makes it cancel a task, once the reading is over."""
+    before: Any = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _described(field: tuple[str, Any]) -> str:

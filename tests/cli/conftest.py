@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,17 @@ class Run(Protocol):
     def __call__(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
         ...
+
+
+@contextmanager
+def process(command: Sequence[str], **options: Any) -> Generator[subprocess.Popen[str], None, None]:
+    """A process that is watched, with its output as text; it does not outlive the block."""
+    given: dict[str, Any] = {"stdin": subprocess.DEVNULL, **options}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **given) as started:
+        try:
+            yield started
+        finally:
+            started.kill()
 
 
 class Write(Protocol):

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from mcp_core import Server
 from mcp_core.types import ListToolsResult, Tool
 from mcp_typed import cli
-from tests.cli.conftest import Run, Write
+from tests.cli.conftest import Run, Write, process
 from tests.http.serving import Served, serving, started
 
 ECHO = """
@@ -261,16 +261,14 @@ def test_ctrl_c_before_it_serves_ends_it_without_a_word(write: Write, tmp_path: 
     ready = tmp_path / "ready"
     write("slow.py", f"import time, pathlib\npathlib.Path({str(ready)!r}).touch()\ntime.sleep(60)\n")
     arguments = [sys.executable, "-P", "-m", "mcp_typed", command, "slow.py", *(["tool"] if command == "call" else [])]
-    with subprocess.Popen(
-        arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-    ) as process:
+    with process(arguments, cwd=tmp_path) as slow:
         end = time.monotonic() + 30
         while not ready.exists():
             assert time.monotonic() < end
             time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=30) == ("", "")
-        assert process.returncode == 130
+        slow.send_signal(signal.SIGINT)
+        assert slow.communicate(timeout=30) == ("", "")
+        assert slow.returncode == 130
 
 
 @pytest.mark.fault("X-58")
@@ -284,16 +282,14 @@ def test_workers_that_import_are_not_interrupted(write: Write, tmp_path: Path) -
     )
     write("slow.py", ECHO + text)
     command = [sys.executable, "-P", "-m", "mcp_typed", "run", "slow.py", "--http", "--port", "0", "--workers", "2"]
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, start_new_session=True
-    ) as process:
+    with process(command, cwd=tmp_path, start_new_session=True) as slow:
         end = time.monotonic() + 30
         while not (tmp_path / "importing").exists():
             assert time.monotonic() < end
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGINT)
-        output, errors = process.communicate(timeout=30)
-        assert (process.returncode, output) == (0, "")
+        os.killpg(slow.pid, signal.SIGINT)
+        output, errors = slow.communicate(timeout=30)
+        assert (slow.returncode, output) == (0, "")
         assert "KeyboardInterrupt" not in errors
 
 

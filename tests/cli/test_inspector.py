@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from click.testing import CliRunner
 
 from mcp_typed import cli
 from mcp_typed.inspector import INSPECTOR
-from tests.cli.conftest import Write
+from tests.cli.conftest import Write, process
 from tests.http import test_inspector
 
 pytestmark = [
@@ -53,25 +54,17 @@ class Dev:
         npx.write_text(NPX.format(python=sys.executable, note=str(self.note), then=then, first=first))
         npx.chmod(0o755)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
         environment = {**os.environ, "PATH": f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "KEY": "secret"}
         code = f"from mcp_typed import cli, inspector; inspector.GRACE = {GRACE}; cli.main()"
         command = [sys.executable, "-P", "-c", code, "dev", *arguments]
-        return subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.folder,
-            env=environment,
-        )
+        return process(command, cwd=self.folder, env=environment)
 
-    def noted(self, process: subprocess.Popen[str]) -> dict[str, list[str]]:
+    def noted(self, running: subprocess.Popen[str]) -> dict[str, list[str]]:
         """What the program has noted, once it runs."""
         end = time.monotonic() + 30
         while not self.note.exists():
-            assert process.poll() is None, process.communicate()
+            assert running.poll() is None, running.communicate()
             assert time.monotonic() < end
             time.sleep(0.01)
         found: dict[str, list[str]] = json.loads(self.note.read_text())
@@ -101,39 +94,39 @@ def wait_until_gone(pids: list[str]) -> None:
 def test_a_signal_ends_all_that_was_started(write: Write, tmp_path: Path, number: signal.Signals, status: int) -> None:
     write("x.py", SERVER)
     dev = Dev(tmp_path, "time.sleep(60)")
-    with dev.start("x.py") as process:
-        pids = dev.noted(process)["pids"]
-        process.send_signal(number)
-        assert process.communicate(timeout=30) == ("", "")
-        assert process.returncode == status
+    with dev.start("x.py") as running:
+        pids = dev.noted(running)["pids"]
+        running.send_signal(number)
+        assert running.communicate(timeout=30) == ("", "")
+        assert running.returncode == status
     wait_until_gone(pids)
 
 
 def test_one_that_does_not_listen_is_killed(write: Write, tmp_path: Path) -> None:
     write("x.py", SERVER)
     dev = Dev(tmp_path, "time.sleep(60)", "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)")
-    with dev.start("x.py") as process:
-        pids = dev.noted(process)["pids"]
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
-        assert process.returncode == 143
+    with dev.start("x.py") as running:
+        pids = dev.noted(running)["pids"]
+        running.send_signal(signal.SIGTERM)
+        running.communicate(timeout=30)
+        assert running.returncode == 143
     wait_until_gone(pids)
 
 
 def test_it_ends_with_what_it_has_started_and_with_its_status(write: Write, tmp_path: Path) -> None:
     write("x.py", SERVER)
     dev = Dev(tmp_path, "sys.exit(3)")
-    with dev.start("x.py") as process:
-        process.communicate(timeout=30)
-        assert process.returncode == 3
+    with dev.start("x.py") as running:
+        running.communicate(timeout=30)
+        assert running.returncode == 3
     wait_until_gone(json.loads(dev.note.read_text())["pids"])
 
 
 def test_the_inspector_is_pinned_and_given_the_environment(write: Write, tmp_path: Path) -> None:
     write("x.py", SERVER)
     dev = Dev(tmp_path, "")
-    with dev.start("x.py", "--env", "OTHER=more") as process:
-        process.communicate(timeout=30)
+    with dev.start("x.py", "--env", "OTHER=more") as running:
+        running.communicate(timeout=30)
     note = json.loads(dev.note.read_text())
     assert INSPECTOR == test_inspector.PACKAGE
     assert note["arguments"][:3] == ["--yes", INSPECTOR, sys.executable]
@@ -146,8 +139,8 @@ def test_the_inspector_is_pinned_and_given_the_environment(write: Write, tmp_pat
 
 def test_a_url_is_handed_on(tmp_path: Path) -> None:
     dev = Dev(tmp_path, "")
-    with dev.start("http://127.0.0.1:1/mcp") as process:
-        process.communicate(timeout=30)
+    with dev.start("http://127.0.0.1:1/mcp") as running:
+        running.communicate(timeout=30)
     arguments = json.loads(dev.note.read_text())["arguments"]
     assert arguments[2:] == ["--transport", "http", "--server-url", "http://127.0.0.1:1/mcp"]
 
@@ -156,9 +149,9 @@ def test_a_url_is_handed_on(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_served_is_told_of_before(write: Write, tmp_path: Path, text: str) -> None:
     write("x.py", text)
     dev = Dev(tmp_path, "")
-    with dev.start("x.py") as process:
-        output, errors = process.communicate(timeout=30)
-        assert (process.returncode, output) == (1, "")
+    with dev.start("x.py") as running:
+        output, errors = running.communicate(timeout=30)
+        assert (running.returncode, output) == (1, "")
     assert errors.startswith("Error: x.py")
     assert not dev.note.exists(), "the Inspector was started"
 

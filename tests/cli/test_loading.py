@@ -225,7 +225,7 @@ def test_a_file_without_the_one_server(write: Write, text: str, told: str) -> No
 @pytest.mark.parametrize("target", ["low.py", "low.py:server"])
 def test_lint_says_what_it_is_for(write: Write, target: str) -> None:
     write("low.py", "from mcp_core import Server\nserver = Server('low')\n")
-    assert "low-level Server; what is looked at here are the tools of an MCPServer" in refused_typed(target)
+    assert "a low-level Server, and lint looks at the tools of an MCPServer" in refused_typed(target)
     assert load_server(target).name == "low"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from mcp_core import MCPError
 from mcp_core.types import ElicitRequestFormParams, ElicitRequestURLParams, ElicitResult
 from mcp_typed.terminal import Questions
-from tests.cli.conftest import Run, Write
+from tests.cli.conftest import Run, Write, process
 
 if sys.platform != "win32":
     import pty
@@ -111,22 +111,41 @@ def test_on_a_terminal_it_is_asked(write: Write, tmp_path: Path, typed: bytes, r
     reader.start()
     command = [sys.executable, "-P", "-m", "mcp_typed", "call", "asks.py", "order", "--json"]
     try:
-        with subprocess.Popen(
-            command, stdin=child, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
-        ) as process:
+        with process(command, stdin=child, cwd=tmp_path) as asking:
             os.write(main, typed)
-            output, errors = process.communicate(timeout=60)
+            output, errors = asking.communicate(timeout=60)
     finally:
         os.close(child)
         reader.join(10)
         os.close(main)
     assert "How many?" in errors
     if result is None:
-        assert process.returncode == 1
+        assert asking.returncode == 1
         assert json.loads(output)["isError"] is True
     else:
-        assert process.returncode == 0
+        assert asking.returncode == 0
         assert json.loads(output)["structuredContent"] == result
+
+
+def test_ctrl_c_cancels_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It interrupts what is read, which an event loop's own handler of the signal does not."""
+    handlers: list[Any] = []
+
+    def interrupted(_text: str) -> str:
+        handlers.append(signal.getsignal(signal.SIGINT))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.termui, "visible_prompt_func", interrupted)
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    own = signal.getsignal(signal.SIGINT)
+    try:
+        context: Any = None
+        answer = Questions(on_terminal=True).elicit(context, form(["a"], a={"type": "string"}))
+        assert signal.getsignal(signal.SIGINT) is own
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert answer == ElicitResult(action="cancel")
+    assert handlers == [signal.default_int_handler]
 
 
 # --- one form ------------------------------------------------------------------------------------
