@@ -36,6 +36,9 @@ T = TypeVar("T")
 MAX_PAGES: Final = 1_000
 """Pages of a list of tools that are asked for."""
 
+NAMES: Final = 20
+"""Names of tools that are said where one was not found."""
+
 
 class _Commands(click.Group):
     """Commands that Ctrl-C ends without a word, with the status of a program that it has ended."""
@@ -253,7 +256,9 @@ async def _check_tool(client: Client, file: str, tool: str) -> None:
         return  # then what the call has said must do
     if tool in names:
         return
-    has = ", ".join(map(repr, names)) or "none"
+    has = ", ".join(map(repr, names[:NAMES])) or "none"
+    if len(names) > NAMES:
+        has += f" and {len(names) - NAMES:,} more"
     _fail(f"Unknown tool: {tool}; {file} has {has}{did_you_mean(tool, names)}")
 
 

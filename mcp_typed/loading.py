@@ -118,8 +118,10 @@ def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, 
     except NoServer:
         raise
     except SystemExit as exc:
-        where = failures.module_line(exc, own) or place
-        raise NoServer(f"{where} ends the program while it is loaded, with exit status {exc.code!r}; {_GUARD}") from exc
+        text = f"{failures.module_line(exc, own) or place} ends the program while it is loaded"
+        if isinstance(exc.code, str):
+            raise NoServer(f"{text}: {exc.code}") from exc
+        raise NoServer(f"{text}, with exit status {exc.code or 0}; {_GUARD}") from exc
     except Exception as exc:
         served = _served(exc)
         if served is None:

@@ -186,6 +186,12 @@ def test_a_tool_that_is_not_there(run: Run) -> None:
     assert done.stderr == "Error: Unknown tool: ehco; echo.py has 'echo', 'variable'; did you mean 'echo'?\n"
 
 
+def test_of_many_tools_some_are_named(write: Write, run: Run) -> None:
+    write("x.py", ECHO + "for n in range(100):\n    mcp.add_tool(echo, name=f'echo{n}')\n")
+    done = run("call", "x.py", "ecoh42")
+    assert done.stderr.endswith(", 'echo17' and 82 more; did you mean 'echo42'?\n")
+
+
 def test_a_list_that_does_not_end(write: Write, run: Run) -> None:
     write(
         "x.py",

@@ -327,9 +327,17 @@ def test_no_command_hangs_on_a_file_that_serves(write: Write, run: Run, command:
 
 
 @pytest.mark.fault("X-55")
-def test_a_file_that_ends_the_program(write: Write) -> None:
-    write("x.py", "import sys\nsys.exit(3)\n")
-    assert refused("x.py").startswith("x.py, line 2 ends the program while it is loaded, with exit status 3; guard it")
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("3", ', with exit status 3; guard it with `if __name__ == "__main__":`'),
+        ("", ', with exit status 0; guard it with `if __name__ == "__main__":`'),
+        ("'KEY is not set'", ": KEY is not set"),
+    ],
+)
+def test_a_file_that_ends_the_program(write: Write, given: str, told: str) -> None:
+    write("x.py", f"import sys\nsys.exit({given})\n")
+    assert refused("x.py") == f"x.py, line 2 ends the program while it is loaded{told}"
 
 
 @pytest.mark.fault("X-55")

@@ -136,12 +136,11 @@ def test_ctrl_c_cancels_the_question(monkeypatch: pytest.MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(click.termui, "visible_prompt_func", interrupted)
-    before = signal.signal(signal.SIGINT, lambda *_: None)
-    own = signal.getsignal(signal.SIGINT)
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         context: Any = None
         answer = Questions(on_terminal=True).elicit(context, form(["a"], a={"type": "string"}))
-        assert signal.getsignal(signal.SIGINT) is own
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN, "it is given back"
     finally:
         signal.signal(signal.SIGINT, before)
     assert answer == ElicitResult(action="cancel")
