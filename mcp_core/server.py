@@ -438,7 +438,7 @@ class Server(Generic[L]):
             ServedWhileLoading: The file is being loaded, and `run` is not guarded by
                 `if __name__ == "__main__":`.
         """
-        from mcp_core.running import check_loop, refuse_while_loading, run_blocking
+        from mcp_core.starting import check_loop, refuse_while_loading, run_blocking
 
         refuse_while_loading("run()")
         if transport == "stdio":
@@ -466,7 +466,7 @@ class Server(Generic[L]):
 
     async def run_stdio_async(self, **options: Any) -> None:
         """Serve stdin and stdout from inside an event loop; the options are those of `run`."""
-        from mcp_core.running import check_stdio_options, refuse_while_loading
+        from mcp_core.starting import check_stdio_options, refuse_while_loading
         from mcp_core.transports.stdio import serve_stdio
 
         refuse_while_loading("run_stdio_async()")

@@ -20,7 +20,7 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from mcp_core import MCPCoreError, Server
-from mcp_core.running import ServedWhileLoading, loading
+from mcp_core.starting import ServedWhileLoading, loading
 from mcp_typed import failures
 from mcp_typed.server import MCPServer
 

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parent.parent
 
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
-    ("codec", "running"),
+    ("codec", "starting"),
     ("parameter_headers",),
     ("messages", "types"),
     ("methods", "envelope"),

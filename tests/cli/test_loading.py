@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from mcp_core import LocalProtocolError, Server
-from mcp_core.running import ServedWhileLoading, loading
+from mcp_core.starting import ServedWhileLoading, loading
 from mcp_typed import MCPServer
 from mcp_typed.loading import NoServer, load_server, load_typed_server
 from tests.cli.conftest import Run, Write

@@ -20,7 +20,7 @@ from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
 from mcp_core.revisions import is_modern
-from mcp_core.running import ServedWhileLoading, refuse_while_loading
+from mcp_core.starting import ServedWhileLoading, refuse_while_loading
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.event_store import EventStore
