@@ -26,7 +26,7 @@ import msgspec
 from mcp_core import Client, MCPCoreError, MCPError, StdioServerParameters
 from mcp_core.codec import is_object
 from mcp_core.types import CallToolResult, TextContent
-from mcp_typed import failures
+from mcp_typed import tracebacks
 from mcp_typed.loading import NoServer, did_you_mean, is_url, load_server, load_typed_server
 
 __all__ = ["main"]
@@ -136,8 +136,8 @@ def _serve(file: str, transport: Any, loop: Any, options: dict[str, Any]) -> Non
     except NoServer as exc:
         raise click.ClickException(str(exc)) from exc
     except Exception as exc:
-        if failures.has_own_lines(exc):
-            raise click.ClickException(f"{file} has failed\n{failures.shown(exc)}") from exc
+        if tracebacks.has_own_lines(exc):
+            raise click.ClickException(f"{file} has failed\n{tracebacks.shown(exc)}") from exc
         if isinstance(exc, RuntimeError | ValueError | TypeError):
             raise click.ClickException(str(exc)) from exc
         raise

@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from mcp_core import MCPCoreError, Server
 from mcp_core.starting import ServedWhileLoading, loading
-from mcp_typed import failures
+from mcp_typed import tracebacks
 from mcp_typed.server import MCPServer
 
 __all__ = ["NoServer", "did_you_mean", "is_url", "load_server", "load_typed_server"]
@@ -118,15 +118,15 @@ def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, 
     except NoServer:
         raise
     except SystemExit as exc:
-        text = f"{failures.module_line(exc, own) or place} ends the program while it is loaded"
+        text = f"{tracebacks.module_line(exc, own) or place} ends the program while it is loaded"
         if isinstance(exc.code, str):
             raise NoServer(f"{text}: {exc.code}") from exc
         raise NoServer(f"{text}, with exit status {exc.code or 0}; {_GUARD}") from exc
     except Exception as exc:
         served = _served(exc)
         if served is None:
-            raise NoServer(f"{place} cannot be loaded\n{failures.shown(exc, own)}{_hint(exc, own)}") from exc
-        raise NoServer(f"{failures.module_line(exc, own) or place}: {served}") from exc
+            raise NoServer(f"{place} cannot be loaded\n{tracebacks.shown(exc, own)}{_hint(exc, own)}") from exc
+        raise NoServer(f"{tracebacks.module_line(exc, own) or place}: {served}") from exc
 
 
 def _served(error: BaseException) -> ServedWhileLoading | None:

@@ -35,7 +35,7 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("asking", "cancellation", "failures", "inspector", "media", "report", "terminal"),
+    ("asking", "cancellation", "inspector", "media", "report", "terminal", "tracebacks"),
     ("errors",),
     ("plain",),
     ("foreign",),

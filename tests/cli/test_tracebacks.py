@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mcp_typed import failures
+from mcp_typed import tracebacks
 from mcp_typed.loading import NoServer, load_server
 from tests.cli.conftest import Run, Write
 
@@ -59,7 +59,7 @@ def test_only_the_authors_lines_are_shown(write: Write, loads_apart: None, text:
     assert lines[0] == f"{path} cannot be loaded"
     places = [line for line in lines if line.startswith("  File ")]
     assert all(f'"{path}"' in line for line in places)
-    assert 1 <= len(places) <= failures.FRAMES
+    assert 1 <= len(places) <= tracebacks.FRAMES
     assert len(lines) < 30
     at = 0
     for part in shown:  # in this order, the cause of all last
@@ -75,7 +75,7 @@ def test_the_exception_that_a_library_has_translated_is_left_out(write: Write, l
 
 def test_a_text_that_is_long_is_cut(write: Write, loads_apart: None) -> None:
     text = told(write("x.py", "raise ValueError('x' * 100_000)"))
-    assert len(text) < failures.TEXT + 500
+    assert len(text) < tracebacks.TEXT + 500
     assert text.endswith("(100,012 characters)")
 
 
@@ -136,10 +136,10 @@ def test_what_is_raised_later_is_shown_likewise() -> None:
 
     with pytest.raises(ValueError, match="here") as caught:
         failing()
-    assert failures.has_own_lines(caught.value)
-    assert failures.shown(caught.value).endswith("ValueError: here")
-    assert failures.module_line(caught.value) is None, "it went through functions only"
+    assert tracebacks.has_own_lines(caught.value)
+    assert tracebacks.shown(caught.value).endswith("ValueError: here")
+    assert tracebacks.module_line(caught.value) is None, "it went through functions only"
     with pytest.raises(ValueError, match="invalid literal") as caught:
         int("x")
     caught.value.__traceback__ = None
-    assert not failures.has_own_lines(caught.value)
+    assert not tracebacks.has_own_lines(caught.value)
