@@ -31,12 +31,21 @@ class Channel(Protocol):
         """Wait until it is no longer congested, or closed."""
         ...
 
+    def resume(self) -> None:
+        """Bring messages in again: the receiver was full, and is not any more."""
+        ...
+
 
 class Receiver(Protocol):
-    """The way in. Calls come one at a time and in order."""
+    """The way in. Calls come one at a time and in order.
+
+    While `is_full`, the transport is to bring nothing more in; `Channel.resume` says when to go on.
+    """
+
+    is_full: bool
 
     def receive(self, message: bytes) -> None:
-        """Take one whole message."""
+        """Take one whole message. Never raises."""
         ...
 
     def refuse(self, head: bytes, limit: int) -> None:

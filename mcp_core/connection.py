@@ -16,6 +16,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.backend import current_task
 from mcp_core.endings import Endings
 from mcp_core.errors import (
     ConnectionClosed,
@@ -54,7 +55,20 @@ __all__ = ["MAX_IN_FLIGHT", "Connection", "Pending", "Responder"]
 MAX_IN_FLIGHT: Final = 10_000
 """Requests of one peer that may be unanswered at a time; more are refused."""
 
+MAX_IN_FLIGHT_BYTES: Final = 256 * 2**20
+"""Bytes that the messages of these requests may have together; more are refused."""
+
+MAX_NOTICES: Final = 256
+"""Notifications of one peer that may wait for their handlers; then nothing more is read."""
+
+MAX_NOTICE_BYTES: Final = 4 * 2**20
+"""Bytes that their messages may have together."""
+
+_LARGE: Final = 4096
+"""Bytes from which a request is worth counting: 10,000 smaller ones take 40 MB."""
+
 _journal = Journal(__name__)
+_INTERNAL: Final = InternalError("Internal server error")
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
 
@@ -159,7 +173,17 @@ class Connection:
         self._observers = observers or Observers()
         self._answer_malformed = answer_malformed
         self._session: Session[Job, Waiter] = Session()
-        self._notices: deque[Coroutine[Any, Any, None]] = deque()
+        self._notices: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
+        self._notice_bytes = 0
+        self.is_full = False
+        """Whether nothing more is to be brought in until notifications have been handled."""
+        self._notice_job: Job | None = None
+        self._notice_task: object = None
+        self._asked_in_notices = 0
+        """Requests of ours that handlers of notifications wait for."""
+        self._bytes_in_flight = 0
+        self._changes: dict[bytes, None] = {}
+        """Notifications of changes that wait until the peer reads again, each once."""
         self._endings = Endings()
         self._has_ended = False
         self._hurried = False
@@ -174,16 +198,41 @@ class Connection:
         if self._observers.message_received:
             self._observers.tell(self._observers.message_received, message)
         frame = decode_frame(message)
-        if type(frame) is Request:
-            self._serve(frame)
-        elif type(frame) is Response:
-            self._resolved(frame)
-        elif type(frame) is Notification:
-            self._notified(frame)
-        elif type(frame) is ErrorResponse:
-            self._failed(frame)
-        else:
-            self._malformed(message, cast("Malformed", frame))
+        try:
+            if type(frame) is Request:
+                self._serve(frame, len(message))
+            elif type(frame) is Response:
+                self._resolved(frame)
+            elif type(frame) is Notification:
+                self._notified(frame, len(message))
+            elif type(frame) is ErrorResponse:
+                self._failed(frame)
+            else:
+                self._malformed(message, cast("Malformed", frame))
+        except Exception as exc:
+            # A fault of whoever responds. It must not reach the transport, where it would end
+            # the reading, and with it everything else that the peer asks for.
+            _journal.error("a message could not be handled", exc=exc)
+            if isinstance(frame, Request):
+                self._give_up(frame)
+
+    def _give_up(self, request: Request) -> None:
+        """Answer a request that failed where nothing should."""
+        entry = self._session.incoming.get(request.id)
+        if entry is not None and self._session.settle(request.id, entry):
+            self._out(encode_error(request.id, _INTERNAL))
+
+    def _measure(self) -> None:
+        """Find out whether there is room for more notifications, and go on if there is again.
+
+        There is room as long as one of their handlers waits for an answer of the peer's, which
+        may be what comes next.
+        """
+        was_full = self.is_full
+        full = len(self._notices) >= MAX_NOTICES or self._notice_bytes > MAX_NOTICE_BYTES
+        self.is_full = full and not self._asked_in_notices
+        if was_full and not self.is_full:
+            self._channel.resume()
 
     def refuse(self, head: bytes, limit: int) -> None:
         """Answer a message beyond the size limit, under its id if its head shows it."""
@@ -199,12 +248,16 @@ class Connection:
         if waiter is not None:
             waiter.fail(error)
 
-    def _serve(self, request: Request, batch: _Batch | None = None) -> None:
+    def _serve(self, request: Request, size: int, batch: _Batch | None = None) -> None:
         put: Callable[[bytes], None] = self._out if batch is None else batch.add
         session = self._session
+        size = size if size > _LARGE else 0
         try:
-            if len(session.incoming) >= MAX_IN_FLIGHT:
-                raise InternalError(f"more than {MAX_IN_FLIGHT} requests are in progress; wait for answers")
+            if len(session.incoming) >= MAX_IN_FLIGHT or self._bytes_in_flight + size > MAX_IN_FLIGHT_BYTES:
+                raise InternalError(
+                    f"more than {MAX_IN_FLIGHT} requests, or {MAX_IN_FLIGHT_BYTES} bytes of them, "
+                    "are in progress; wait for answers"
+                )
             entry = session.admit(request.id)
         except MCPError as exc:
             put(encode_error(request.id, exc))
@@ -215,8 +268,9 @@ class Connection:
                 put(answer)
             return
         out: Out = self._out if batch is None else batch.open()
+        self._bytes_in_flight += size
         entry.job = self._backend.spawn(
-            self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, answer, batch)
+            self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, answer, size, batch)
         )
 
     async def _run(self, request: Request, entry: Incoming[Job], work: Pending, out: Out) -> None:
@@ -224,43 +278,74 @@ class Connection:
             # The peer does not read: start nothing that would only add to the pile.
             await self._channel.drained()
         entry.begun = True
-        answer = await work
+        try:
+            answer = await work
+        except BaseException as exc:
+            if isinstance(exc, KeyboardInterrupt) or (entry.job is not None and not entry.job.is_own(exc)):
+                raise
+            # Nobody has cancelled the request: its handler cancelled its own task, or raised what
+            # looks as if it were being closed. It is answered like any other failure.
+            _journal.error("the handler of %s ended its own task", request.method, exc=exc)
+            answer = encode_error(request.id, _INTERNAL)
         if self._session.settle(request.id, entry):
             out(answer, last=not self._session.incoming)
             if request.method == "subscriptions/listen":
                 # The end of a subscription is told twice on such channels (R-SUB-08).
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
 
-    def _closed(self, request_id: RequestId, entry: Incoming[Job], work: Pending, batch: _Batch | None) -> None:
+    def _closed(
+        self, request_id: RequestId, entry: Incoming[Job], work: Pending, size: int, batch: _Batch | None
+    ) -> None:
         """A job has ended, be it that it never started."""
         if not entry.begun:
             work.close()
+        self._bytes_in_flight -= size
         self._session.settle(request_id, entry)
         if batch is not None:
             batch.close()
         if not self._session.incoming and self._idle is not None:
             self._idle.set(None)
 
-    def _notified(self, notification: Notification) -> None:
+    def _notified(self, notification: Notification, size: int) -> None:
         if notification.method == "notifications/cancelled":
             self._cancel(notification)
         work = self._responder.notify(notification, self)
-        if work is not None:
-            self._notices.append(work)
-            if len(self._notices) == 1:
-                self._backend.spawn(self._work_off())
+        if work is None:
+            return
+        if len(self._notices) >= 4 * MAX_NOTICES or self._notice_bytes > 4 * MAX_NOTICE_BYTES:
+            # Read on for the sake of a handler that waits for the peer's answer, but not for ever.
+            _journal.warning("a notification %s was dropped: too many wait for their handlers", notification.method)
+            work.close()
+            return
+        self._notices.append((work, size))
+        self._notice_bytes += size
+        self._measure()
+        if len(self._notices) == 1:
+            self._notice_job = self._backend.spawn(self._work_off())
 
     async def _work_off(self) -> None:
         """Handle notifications one after the other: their order means something (R-PROG-02)."""
+        self._notice_task = current_task()
         try:
             while self._notices:
-                work = self._notices[0]
-                await work
+                work, size = self._notices[0]
+                try:
+                    await work
+                except BaseException as exc:
+                    job = self._notice_job  # none while its first step is made at once (Python 3.12)
+                    if isinstance(exc, KeyboardInterrupt) or (job is not None and not job.is_own(exc)):
+                        raise
+                    _journal.error("the handler of a notification ended its own task", exc=exc)
                 del self._notices[0]
+                self._notice_bytes -= size
+                self._measure()
         finally:
-            for work in self._notices:
+            self._notice_job = self._notice_task = None
+            for work, _ in self._notices:
                 work.close()
             self._notices.clear()
+            self._notice_bytes = 0
+            self._measure()
 
     def _cancel(self, notification: Notification) -> None:
         try:
@@ -281,7 +366,7 @@ class Connection:
         if waiter is not None:
             waiter.fail(response.error)
         elif response.id is None:
-            _journal.warning("the peer could not read a message: %s", response.error)
+            _journal.warning("the peer could not read a message: %s", str(response.error))
 
     def _malformed(self, message: bytes, frame: Malformed) -> None:
         handshake = self._session.handshake
@@ -310,11 +395,11 @@ class Connection:
                 if frame.method == "initialize":
                     batch.add(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
                 else:
-                    self._serve(frame, batch)
+                    self._serve(frame, 0, batch)
             elif isinstance(frame, Malformed):
                 self._told_off(frame, batch.add)
             elif isinstance(frame, Notification):
-                self._notified(frame)
+                self._notified(frame, 0)
             elif isinstance(frame, Response):
                 self._resolved(frame)
             else:
@@ -331,6 +416,29 @@ class Connection:
     def notify(self, message: bytes) -> None:
         """Send a ready notification."""
         self._out(message)
+
+    def notify_change(self, message: bytes) -> None:
+        """Send a ready notification of a change; while the peer does not read, the same one waits once.
+
+        There are no more of them than a client can ask for, however often things change.
+        """
+        if self._channel.congested or self._changes:
+            self._changes[message] = None
+            if len(self._changes) == 1:
+                self._backend.spawn(self._send_changes())
+        else:
+            self._out(message)
+
+    async def _send_changes(self) -> None:
+        try:
+            while self._changes:
+                await self.flow()
+                message = next(iter(self._changes), None)
+                if message is not None:
+                    del self._changes[message]
+                    self._out(message)
+        finally:
+            self._changes.clear()
 
     async def flow(self) -> None:
         """Wait while the peer does not read."""
@@ -359,9 +467,15 @@ class Connection:
             raise ConnectionClosed(f"{method} was not sent: the connection has ended")
         waiter = self._backend.waiter()
         request_id = self._session.register(waiter)
+        in_notice = self._notice_task is not None and current_task() is self._notice_task
         timer = None
+        was_sent = False
         try:
             self._out(encode_request(request_id, method, params if prepare is None else prepare(request_id, params)))
+            was_sent = True
+            if in_notice:
+                self._asked_in_notices += 1
+                self._measure()
             if timeout is not None:
                 late = RequestTimeout(f"{method} was not answered within {timeout} seconds")
                 timer = self._backend.call_later(timeout, lambda: waiter.fail(late))
@@ -369,7 +483,10 @@ class Connection:
         finally:
             if timer is not None:
                 timer.cancel()
-            if self._session.resolve(request_id) is not None and method != "initialize":
+            if in_notice and was_sent:
+                self._asked_in_notices -= 1
+                self._measure()
+            if self._session.resolve(request_id) is not None and was_sent and method != "initialize":
                 # Nobody waits any more, and the peer has not answered.
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request_id}))
 

@@ -8,10 +8,12 @@ sampling, roots.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast
 
+import msgspec
 from msgspec import Raw
 
 from mcp_core import codec, envelope, projection
@@ -47,6 +49,24 @@ class MCPDeprecationWarning(DeprecationWarning):
 
 def _deprecated(feature: str) -> None:
     warnings.warn(f"{feature} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=3)
+
+
+def _check_number(name: str, value: object) -> None:
+    """
+    Raises:
+        ValueError: JSON has no such number.
+    """
+    if not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(f"{name} must be a finite number; got {value!r}")
+
+
+def _check_level(level: object) -> None:
+    """
+    Raises:
+        ValueError: There is no such level.
+    """
+    if not isinstance(level, str) or level not in t.LOGGING_LEVELS:
+        raise ValueError(f"level must be one of {', '.join(t.LOGGING_LEVELS)}; got {level!r}")
 
 
 class Peer(Protocol):
@@ -254,7 +274,13 @@ class RequestContext(Generic[L]):
 
         Nothing is sent after the answer, nor a `progress` that does not grow (R-PROG-02).
         Waits while the client does not read.
+
+        Raises:
+            ValueError: `progress` or `total` is no number, or none that JSON has.
         """
+        _check_number("progress", progress)
+        if total is not None:
+            _check_number("total", total)
         token = self.meta.get("progressToken")
         if token is None or self._is_over:
             return
@@ -272,7 +298,11 @@ class RequestContext(Generic[L]):
 
         A 2026-07-28 client wants those that its request asks for, an older one those at
         or above the level it set. A server that does not declare `logging` sends none.
+
+        Raises:
+            ValueError: There is no such level.
         """
+        _check_level(level)
         _deprecated("logging")
         if self._is_over or not self._wants_log(level):
             return
@@ -348,7 +378,8 @@ class RequestContext(Generic[L]):
 
         Raises:
             MissingClientCapability: The client declared no forms, or its revision has none.
-            LocalProtocolError: A 2026-07-28 client: return `InputRequiredResult` instead.
+            LocalProtocolError: A 2026-07-28 client: return `InputRequiredResult` instead. Or the
+                client's revision has no such member of a form.
             MCPError: The client refused.
             RequestTimeout: It did not answer within `timeout` seconds.
         """
@@ -387,7 +418,8 @@ class RequestContext(Generic[L]):
         """Make one of the three requests of the client, with typed params. Raises as `elicit`."""
         if self._is_modern:
             raise LocalProtocolError(
-                f"{method} cannot be sent in {self.protocol_version}: return InputRequiredResult with it"
+                f"{method} cannot be sent in {self.protocol_version}: return InputRequiredResult with it, "
+                "or have a parameter of a typed tool filled in by Resolve"
             )
         row = METHODS[method]
         if self.protocol_version not in row.revisions:
@@ -397,6 +429,11 @@ class RequestContext(Generic[L]):
             raise MissingClientCapability(reason, {"elicitation": {"url": {}}})
         if self._peer.reaches_client:  # or the peer has a better reason to refuse
             require_capability(method, params, self.client_capabilities)
+        if isinstance(params, t.ElicitRequestFormParams):
+            from mcp_core.forms import form_for  # few servers ask
+
+            asked = form_for(params.requested_schema, self.protocol_version)
+            params = msgspec.structs.replace(params, requested_schema=asked)
         shown = None if params is None else projection.project(params, self.protocol_version)
         raw = await self._peer.request(method, shown, timeout)
         try:

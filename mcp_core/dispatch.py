@@ -25,7 +25,7 @@ from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response, whole_request
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
-from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required
+from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required, opened
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
 from mcp_core.session import unopened
 
@@ -179,6 +179,7 @@ class Dispatcher:
             if request.method == "initialize" and ctx.peer.handshake is not None:
                 revision = ctx.peer.handshake.revision  # agreed on just now
             body, tail = self._results.encode(value, row, revision)
+            answer = encode_response(request.id, body, tail)
         except MCPError as exc:
             return self._error(call, exc)
         except WrongResult as exc:
@@ -187,7 +188,6 @@ class Dispatcher:
         except Exception as exc:
             _journal.error("the result of %s cannot be encoded", request.method, exc=exc)
             return self._error(call, InternalError("The result cannot be encoded"))
-        answer = encode_response(request.id, body, tail)
         if self._observers.request_finished:
             self._observers.tell(self._observers.request_finished, ctx, answer)
         return answer
@@ -255,7 +255,7 @@ class Dispatcher:
             if isinstance(value, t.Prepared):
                 kept.append(cast("t.Prepared[Any]", value))
                 return kept[-1].value
-            return value
+            return opened(value)
 
         async def run() -> Any:
             value = await self._wrapped(ctx, handle)
@@ -376,6 +376,8 @@ class Call:
         steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
         try:
             done, value = first_step(steps)
+        except GeneratorExit as exc:  # nobody closes a coroutine in its first step
+            return self.dispatcher.failed(self, exc)
         except BaseException as exc:
             return self._raised(exc)
         if done:

@@ -70,8 +70,23 @@ UNSUPPORTED_PROTOCOL_VERSION = -32022
 URL_ELICITATION_REQUIRED = -32042
 
 
+def _restored(cls: type[MCPCoreError], args: tuple[Any, ...], state: dict[str, Any]) -> MCPCoreError:
+    """Return an exception as it was, its constructor not called again."""
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
+
 class MCPCoreError(Exception):
-    """Base of everything the package raises on purpose."""
+    """Base of everything the package raises on purpose.
+
+    Pickling and copying keep class, text and attributes, of subclasses as well: a
+    constructor may take what it likes.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, dict(self.__dict__))
 
 
 class MCPError(MCPCoreError):
@@ -96,9 +111,6 @@ class MCPError(MCPCoreError):
     def __repr__(self) -> str:
         data = "" if self.data is None else f", {self.data!r}"
         return f"{type(self).__name__}({self.code}, {self.message!r}{data})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (MCPError.of, (self.code, self.message, self.data))
 
     @staticmethod
     def of(code: int, message: str, data: Any = None) -> MCPError:

@@ -14,12 +14,16 @@ import sys
 import threading
 import traceback
 from collections import deque
+from collections.abc import Mapping
 from typing import Any, Final
 
 __all__ = ["DEPTH", "Journal", "flush"]
 
 DEPTH: Final = 1000
 """Records that may wait."""
+
+WITH_TRACEBACK: Final = 20
+"""Records that may wait with the exception itself, beside its text."""
 
 _records: deque[logging.LogRecord] = deque()
 _news = threading.Condition()
@@ -42,19 +46,37 @@ class Journal:
         """Record what the author of a server should look at."""
         self._put(logging.WARNING, message, args, None)
 
-    def error(self, message: str, *args: Any, exc: BaseException | None = None) -> None:
-        """Record a failure, with the traceback of `exc`."""
-        self._put(logging.ERROR, message, args, exc)
+    def error(
+        self,
+        message: str,
+        *args: Any,
+        exc: BaseException | None = None,
+        extra: Mapping[str, object] | None = None,
+    ) -> None:
+        """Record a failure, with the traceback of `exc`; `extra` are further attributes of the record."""
+        self._put(logging.ERROR, message, args, exc, extra)
 
-    def _put(self, level: int, message: str, args: tuple[Any, ...], exc: BaseException | None) -> None:
+    def _put(
+        self,
+        level: int,
+        message: str,
+        args: tuple[Any, ...],
+        exc: BaseException | None,
+        extra: Mapping[str, object] | None = None,
+    ) -> None:
         global _dropped
         logger = self._logger
         if not logger.isEnabledFor(level):
             return
-        record = logger.makeRecord(logger.name, level, "(mcp_core)", 0, message, args, None)
+        record = logger.makeRecord(
+            logger.name, level, "(mcp_core)", 0, message, tuple(map(_printable, args)), None, extra=extra
+        )
         if exc is not None:
-            # As text, now: the traceback would hold every frame of the request alive.
-            record.exc_text = "".join(traceback.format_exception(exc)).rstrip("\n")
+            record.exc_text = _traceback(exc)
+            # The object holds every frame of the request alive: for those who collect
+            # exceptions, while few records wait.
+            if len(_records) < WITH_TRACEBACK:
+                record.exc_info = (type(exc), exc, exc.__traceback__)
         with _news:
             if len(_records) >= DEPTH:
                 _dropped += 1
@@ -62,6 +84,64 @@ class Journal:
             _records.append(record)
             _start()
             _news.notify_all()
+
+
+MAX_ARGUMENT: Final = 1000
+"""Characters of a text in a record; what is longer is cut."""
+
+MAX_TRACEBACK: Final = 20_000
+"""Characters of a traceback, likewise, from its end."""
+
+# Line breaks begin a new record for whoever reads the log, and escapes steer a terminal.
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+    0x0A: "\\n",
+    0x0D: "\\r",
+    0x09: "\\t",
+    0x2028: "\\u2028",
+    0x2029: "\\u2029",
+}
+_CONTROLS_IN_LINES: Final = {code: shown for code, shown in _CONTROLS.items() if code not in (0x09, 0x0A)}
+
+
+def _printable(argument: Any) -> Any:
+    """Return what a record may hold: numbers as they are, anything else as text on one line, cut."""
+    if isinstance(argument, int | float):
+        return argument
+    text = str(argument)
+    cut = f"{text[:MAX_ARGUMENT]}... ({len(text)} characters)" if len(text) > MAX_ARGUMENT else text
+    return cut.translate(_CONTROLS)
+
+
+def _traceback(exc: BaseException) -> str:
+    """Return a traceback as text, now: the object would hold every frame of the request alive.
+
+    Messages of several lines are indented, so that no line of theirs looks like a record.
+    """
+    try:
+        text = "".join(traceback.format_exception(exc)).rstrip("\n")
+        for message in {str(each) for each in _chain(exc)}:
+            if "\n" in message:
+                text = text.replace(message, message.replace("\n", "\n    "))
+    except Exception:  # of the exception's own `__str__`
+        text = f"{type(exc).__name__}, which cannot be shown"
+    if len(text) > MAX_TRACEBACK:
+        text = f"... {text[-MAX_TRACEBACK:]}"
+    return text.translate(_CONTROLS_IN_LINES)
+
+
+def _chain(exc: BaseException) -> list[BaseException]:
+    """Return an exception and those that a traceback shows with it, a few of them."""
+    found: list[BaseException] = []
+    waiting = [exc]
+    while waiting and len(found) < _MOST_IN_CHAIN:
+        each = waiting.pop()
+        found.append(each)
+        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        waiting += [one for one in (each.__cause__, each.__context__, *inner) if one is not None and one not in found]
+    return found
+
+
+_MOST_IN_CHAIN: Final = 20
 
 
 def _start() -> None:

@@ -13,12 +13,21 @@ from typing import Any
 import anyio
 
 from mcp_core.backend import spawn_detached
+from mcp_core.endings import Endings
+from mcp_core.journal import Journal
 
 __all__ = ["Lifespan"]
 
 
+_journal = Journal(__name__)
+
+
 class Lifespan:
-    """Counts the users of one context manager, and keeps it entered while there are any."""
+    """Counts the users of one context manager, and keeps it entered while there are any.
+
+    One that ends by itself, because something in it failed, is logged at once and gives no
+    state any more: who comes next has it entered again.
+    """
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         self._enter = enter
@@ -30,27 +39,31 @@ class Lifespan:
         """What it yielded.
 
         Raises:
-            LookupError: It is not entered.
+            LookupError: It is not entered, or has failed since.
         """
-        if self._host is None or not self._host.ready.is_set():
+        host = self._host
+        if host is None or not host.serves:
             raise LookupError("the lifespan is not entered")
-        return self._host.state
+        return host.state
 
     @asynccontextmanager
     async def held(self) -> AsyncGenerator[Any, None]:
-        """Use it. An exception of its start or its end comes out here."""
+        """Use it. An exception of its start, of its end or in between comes out here."""
         state = await self.acquire()
+        host = self._host
         try:
             yield state
         finally:
             await self.release()
+            if host is not None:
+                host.check()
 
     async def acquire(self) -> Any:
         """Count one user more, and wait until it is entered."""
         self._users += 1
-        if self._host is None:
-            self._host = _Host(self._enter)
         host = self._host
+        if host is None or host.has_failed:
+            host = self._host = _Host(self._enter)
         try:
             await host.started()
         except BaseException:
@@ -65,41 +78,63 @@ class Lifespan:
             host, self._host = self._host, None
             await host.ended()
 
+    def on_failure(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when what is entered now fails. Returns an idempotent function that unregisters it."""
+        return (lambda: None) if self._host is None else self._host.failures.add(callback)
+
 
 class _Host:
-    """The task that a lifespan lives in."""
+    """The task that a lifespan lives in.
+
+    starting -> serving -> stopping -> left, by `ended`; or, where something in it fails, straight
+    from starting or serving to left, with `_error`, which comes out to one of those who wait.
+    """
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         self._enter = enter
-        self.ready = anyio.Event()
+        self.failures = Endings()
+        self.serves = False
+        self._ready = anyio.Event()
         self._stop = anyio.Event()
         self._left = anyio.Event()
         self._error: BaseException | None = None
         self.state: Any = None
         spawn_detached(self._run)
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether it has been left without having been told to."""
+        return self._left.is_set()
+
     async def _run(self) -> None:
         try:
             async with self._enter() as self.state:
-                self.ready.set()
+                self.serves = True
+                self._ready.set()
                 await self._stop.wait()
+                self.serves = False
         except BaseException as exc:
             self._error = exc
         finally:
-            self.ready.set()
+            failed_while_serving, self.serves = self.serves, False
+            self._ready.set()
             self._left.set()
+            if failed_while_serving:
+                _journal.error("the lifespan has failed; what it gave is not used any more", exc=self._error)
+                self.failures.come()
 
     async def started(self) -> None:
-        await self.ready.wait()
-        self._raise()
+        await self._ready.wait()
+        self.check()
 
     async def ended(self) -> None:
         self._stop.set()
         with anyio.CancelScope(shield=True):
             await self._left.wait()
-        self._raise()
+        self.check()
 
-    def _raise(self) -> None:
+    def check(self) -> None:
+        """Raise what it has failed with, once."""
         if self._error is not None:
             error, self._error = self._error, None
             raise error

@@ -14,7 +14,15 @@ from mcp_core import types as t
 from mcp_core.context import RequestContext
 from mcp_core.envelope import SUBSCRIPTION_ID
 from mcp_core.journal import Journal
-from mcp_core.subscriptions import Event, ResourceUpdated, SubscriptionBus, honoured, method_of, wanted
+from mcp_core.subscriptions import (
+    Event,
+    ResourceUpdated,
+    SubscriptionBus,
+    check_subscriptions,
+    honoured,
+    method_of,
+    wanted,
+)
 
 __all__ = ["BACKLOG", "Listen"]
 
@@ -41,6 +49,7 @@ class Listen:
         self, ctx: RequestContext[Any], params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
         """Serve one subscription."""
+        check_subscriptions(params.notifications.resource_subscriptions or ())
         asked = honoured(params.notifications, ctx.server.capabilities(ctx.protocol_version))
         meta = {SUBSCRIPTION_ID: ctx.request_id}
         send, events = anyio.create_memory_object_stream[Event](BACKLOG)

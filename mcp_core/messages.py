@@ -8,14 +8,15 @@ Spec: basic, "Messages"; JSON-RPC 2.0 sections 4 to 6.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, ClassVar, Final, Literal, TypeAlias, cast
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 
-from msgspec import UNSET, Raw, Struct, UnsetType, defstruct
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct, structs
 
 from mcp_core import codec
-from mcp_core.errors import InvalidParams, InvalidRequest, MCPError, ParseError
+from mcp_core.errors import INTERNAL_ERROR, InvalidParams, InvalidRequest, MCPError, ParseError
 
 __all__ = [
+    "MAX_BATCH",
     "ErrorResponse",
     "Frame",
     "Malformed",
@@ -36,6 +37,12 @@ __all__ = [
 ]
 
 RequestId: TypeAlias = int | str
+
+MAX_BATCH: Final = 100
+"""Messages that one batch may hold: each of them, be it a single digit, is answered by a whole message."""
+
+_Name: TypeAlias = Annotated[str, Meta(max_length=codec.MAX_NAME)]
+_Id: TypeAlias = int | _Name
 
 NO_PARAMS: Final = Raw(b"{}")
 """What absent or null params are read as."""
@@ -63,11 +70,24 @@ class Response(Struct):
     result: Raw
 
 
-class ErrorResponse(Struct):
+class ErrorResponse:
     """The peer's refusal of our request; no id when it could not read ours."""
 
-    id: RequestId | None
-    error: MCPError
+    __slots__ = ("_object", "id")
+
+    def __init__(self, request_id: RequestId | None, refusal: _ErrorObject) -> None:
+        self.id = request_id
+        self._object = refusal
+
+    @property
+    def error(self) -> MCPError:
+        """The error, made when somebody wants it: its data may be large, and nobody's."""
+        known = self._object
+        try:
+            data = codec.decode_any(known.data)
+        except (codec.Undecodable, codec.Misfit):
+            data = None
+        return MCPError.of(known.code, known.message, data)
 
 
 class Malformed(Struct):
@@ -87,8 +107,8 @@ Frame: TypeAlias = Request | Notification | Response | ErrorResponse | Malformed
 
 class _Envelope(Struct):
     jsonrpc: Literal["2.0"]
-    method: str | UnsetType = UNSET
-    id: int | str | UnsetType = UNSET
+    method: _Name | UnsetType = UNSET
+    id: _Id | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     error: Raw | UnsetType = UNSET
@@ -98,7 +118,7 @@ class WholeRequest(Struct):
     """A request with its params decoded, by whoever knows what they must be."""
 
     jsonrpc: Literal["2.0"]
-    id: RequestId
+    id: _Id
 
     method: ClassVar[str]
     params: Any
@@ -121,13 +141,34 @@ def whole_request(method: str, params_type: Any) -> type[WholeRequest]:
 class _ErrorObject(Struct):
     code: int
     message: str
-    data: Any = None
+    data: Raw = Raw(b"null")
 
+
+_NULL: Final = Raw(b"null")
+
+
+class _Members(Struct):
+    """What there is of a message that is not a legal one."""
+
+    jsonrpc: Raw = _NULL
+    id: Raw | UnsetType = UNSET
+    method: Raw | UnsetType = UNSET
+    result: Raw | UnsetType = UNSET
+    error: Raw | UnsetType = UNSET
+
+
+# An array of so many elements at the most: a list would be decoded to its end before its length is looked at.
+_Elements: Any = defstruct(
+    "_Elements",
+    [(f"e{index}", Raw | UnsetType, UNSET) for index in range(MAX_BATCH)],
+    array_like=True,
+    forbid_unknown_fields=True,
+)
 
 _BRACE = ord("{")
 _envelope: codec.Decoder[_Envelope] = codec.decoder(_Envelope)
-_members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
-_elements: codec.Decoder[list[Raw]] = codec.decoder(list[Raw])
+_members: codec.Decoder[_Members] = codec.decoder(_Members)
+_elements: codec.Decoder[Any] = codec.decoder(_Elements)
 _error_object: codec.Decoder[_ErrorObject] = codec.decoder(_ErrorObject)
 
 
@@ -138,8 +179,9 @@ def decode_frame(data: bytes) -> Frame:
     try:
         envelope = _envelope.plainly(data)
     except Exception:
+        data = codec.replace_lone_surrogates(data)
         try:
-            envelope = _envelope(data)
+            envelope = _envelope.unmended(data)
         except (codec.Undecodable, codec.Misfit) as exc:
             return _diagnose(data, exc)
     method, request_id = envelope.method, envelope.id
@@ -186,25 +228,36 @@ def _diagnose(data: bytes, fault: Exception) -> Malformed | ErrorResponse:
     if isinstance(fault, codec.Undecodable):
         return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
     if str(fault) == "nested too deeply":
-        return Malformed(InvalidParams("the message is nested too deeply"), codec.recover_id(data))
+        request_id = codec.recover_id(data)
+        return Malformed(
+            InvalidParams("the message is nested too deeply"),
+            codec.last_id(data) if request_id is None else request_id,
+        )
     try:
-        members = _members(data)
+        members = _members.unmended(data)
     except codec.Undecodable as exc:
         return Malformed(ParseError("Parse error: " + str(exc)), codec.recover_id(data))
     except codec.Misfit:
         return Malformed(InvalidRequest("a message must be a JSON object"))
-    if "error" in members and "method" not in members and bytes(members.get("id", b"null")) == b"null":
-        return _refused(None, members["error"])  # JSON-RPC's form of an error without id (D-02)
-    raw_id = members.get("id")
-    request_id = None if raw_id is None else codec.read_id(raw_id)
-    if bytes(members.get("jsonrpc", b"")) != b'"2.0"':
-        reason = 'jsonrpc must be "2.0"'
-    elif raw_id is not None and request_id is None:
-        reason = "id must be a string or an integer"
-    else:
-        reason = "method must be a string"
-    is_answer = "method" not in members and ("result" in members or "error" in members)
-    return Malformed(InvalidRequest(reason), request_id, answerable=not is_answer)
+    if members.error is not UNSET and members.method is UNSET and (members.id is UNSET or bytes(members.id) == b"null"):
+        return _refused(None, members.error)  # JSON-RPC's form of an error without id (D-02)
+    request_id = None if members.id is UNSET else codec.read_id(members.id)
+    is_answer = members.method is UNSET and (members.result is not UNSET or members.error is not UNSET)
+    return Malformed(InvalidRequest(_reason(members, request_id)), request_id, answerable=not is_answer)
+
+
+def _reason(members: _Members, request_id: RequestId | None) -> str:
+    """Return what is wrong with a JSON object that is not a message."""
+    if bytes(members.jsonrpc) != b'"2.0"':
+        return 'jsonrpc must be "2.0"'
+    if members.id is not UNSET and request_id is None:
+        return "id must be a string or an integer" + _if_long(members.id)
+    return "method must be a string" + ("" if members.method is UNSET else _if_long(members.method))
+
+
+def _if_long(given: Raw) -> str:
+    """Return what there is to add where a string is wrong for its length alone."""
+    return f" of at most {codec.MAX_NAME} characters" if len(bytes(given)) > codec.MAX_NAME else ""
 
 
 def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorResponse:
@@ -212,25 +265,26 @@ def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorRespo
         known = _error_object(error)
     except (codec.Undecodable, codec.Misfit) as exc:
         return Malformed(InvalidRequest(f"malformed error object: {exc}"), request_id, answerable=False)
-    return ErrorResponse(request_id, MCPError.of(known.code, known.message, known.data))
+    return ErrorResponse(request_id, known)
 
 
 def is_batch(data: bytes) -> bool:
-    """Whether the text is an array, which only revision 2025-03-26 allows (P-29)."""
+    """Return whether the text is an array, which only revision 2025-03-26 allows (P-29)."""
     return data.startswith(b"[") or data.lstrip().startswith(b"[")
 
 
 def decode_batch(data: bytes) -> list[Frame] | Malformed:
-    """The messages of a batch, each on its own, or what is wrong with the whole."""
+    """Return the messages of a batch, each on its own, or what is wrong with the whole."""
     try:
-        elements = _elements(data)
+        elements = structs.astuple(_elements(data))
     except codec.Undecodable as exc:
         return Malformed(ParseError("Parse error: " + str(exc)))
-    except codec.Misfit:
-        return Malformed(InvalidParams("the message is nested too deeply"))
-    if not elements:
-        return Malformed(InvalidRequest("a batch must not be empty"))
-    return [decode_frame(bytes(element)) for element in elements]
+    except codec.Misfit as exc:
+        if str(exc) == "nested too deeply":
+            return Malformed(InvalidParams("the message is nested too deeply"))
+        return Malformed(InvalidRequest(f"a batch may hold {MAX_BATCH} messages at the most"))
+    frames = [decode_frame(bytes(element)) for element in elements if element is not UNSET]
+    return frames or Malformed(InvalidRequest("a batch must not be empty"))
 
 
 # --- writing ------------------------------------------------------------------------
@@ -250,7 +304,15 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
 
     `tail` is put in place of the result's closing brace; it begins with a comma
     and ends with the brace. The result must not be empty then.
+
+    A message is one line, whatever its transport: line breaks come with ready bytes that an
+    author put somewhere into a result, and would end the message where they stand.
+
+    Raises:
+        codec.Undecodable: Ready bytes with line breaks in them are not JSON.
     """
+    if codec.LF in result or codec.CR in result:
+        result = codec.compact(result)
     shown = b"%d" % request_id if type(request_id) is int else id_bytes(request_id)
     if tail:
         open_end = result[:-1] if len(result) < _LONG else memoryview(result)[:-1]
@@ -260,11 +322,13 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
 
 def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
     """An error response; the id is left out when there is none (P-26)."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    code: Any = error.code
+    known = isinstance(code, int) and not isinstance(code, bool)
+    body: dict[str, Any] = {"code": code if known else INTERNAL_ERROR, "message": str(error.message)}
     if error.data is not None:
         body["data"] = error.data
     member = b"" if request_id is None else b'"id":%b,' % id_bytes(request_id)
-    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode(body))
+    return b'{"jsonrpc":"2.0",%b"error":%b}' % (member, codec.encode_line(body))
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
@@ -280,4 +344,4 @@ def encode_notification(method: str, params: Any) -> bytes:
 def _call(method: str, params: Any) -> bytes:
     if params is None:
         return b'"method":%b}' % codec.encode(method)
-    return b'"method":%b,"params":%b}' % (codec.encode(method), codec.encode(params))
+    return b'"method":%b,"params":%b}' % (codec.encode(method), codec.encode_line(params))

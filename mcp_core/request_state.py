@@ -1,8 +1,9 @@
 """Sealing `requestState`: what a server gives out and gets back from anybody.
 
 A sealed state is signed (HMAC-SHA256), expires, and belongs to one request: its
-method, its params and its principal. It is not encrypted: a client can read it, and
-it may be used again until it expires.
+method, its params, its principal and the server that sealed it. It is not encrypted: a
+client can read it, and it may be used again until it expires. It has one spelling, so
+that a server may remember the texts it has seen.
 Spec: basic/patterns/mrtr, "Server Requirements"; R-MRTR-05, R-MRTR-06.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import math
 import os
 import secrets
 import time
@@ -58,52 +60,158 @@ class _Sealed(msgspec.Struct, array_like=True):
 _sealed: codec.Decoder[_Sealed] = codec.decoder(_Sealed)
 
 
+MAX_STATE: Final = 2**20
+"""Characters of a sealed state."""
+
+_KEY_SIZE: Final = 32
+_MAC_SIZE: Final = 32
+_CLOCK_SKEW: Final = 60.0
+"""Seconds by which the clocks of two servers, or of one before and after it is set, may differ."""
+
+
 class RequestStateSealer:
     """Seals and opens request states under a ring of keys.
 
     The first key seals, every key opens: to change keys, put the new one first and drop
     the old one after `ttl` seconds. Without keys a random one is made, which holds as
     long as the process, or is that of all workers of one `run`. `clock` gives seconds since the epoch.
+
+    A state is good for the server it was sealed by: its name, and `audience` (any text, the
+    server's URL for one) where servers of one name share keys. States longer than
+    `max_size` characters are neither made nor read.
     """
 
     def __init__(
-        self, keys: Sequence[bytes] = (), *, ttl: float = 600.0, clock: Callable[[], float] = time.time
+        self,
+        keys: Sequence[bytes] = (),
+        *,
+        ttl: float = 600.0,
+        clock: Callable[[], float] = time.time,
+        audience: str = "",
+        max_size: int = MAX_STATE,
     ) -> None:
-        if any(len(key) < 32 for key in keys):
-            raise ValueError("each key needs at least 32 bytes, as secrets.token_bytes(32) gives them")
-        self._keys = tuple(keys) or (_own_key(),)
+        """
+        Raises:
+            ValueError: An option is of no use; the text names it.
+        """
+        self._keys = _checked_keys(keys) or (_own_key(),)
+        _check_options(ttl, audience, max_size)
         self._ttl = ttl
         self._clock = clock
+        self._audience = audience
+        self._max_size = max_size
 
-    def seal(self, ctx: RequestContext[Any], value: Any, *, principal: str = "") -> str:
-        """The state to give out for this request; `value` is any JSON value.
+    def seal(self, ctx: RequestContext[Any], value: Any, *, principal: str | None = None) -> str:
+        """Return the state to give out for this request; `value` is any JSON value.
 
-        `principal` is whom the request was authorised as.
+        `principal` is whom the request was authorised as: by default the client and the
+        subject of its access token, where there is one.
+
+        Raises:
+            ValueError: The state would be longer than `max_size`.
         """
-        payload = codec.encode(_Sealed(self._clock() + self._ttl, _binding(ctx, principal), value))
-        return _text(_mac(self._keys[0], payload) + payload)
+        payload = codec.encode(_Sealed(self._clock() + self._ttl, self._binding(ctx, principal), value))
+        state = _text(_mac(self._keys[0], payload) + payload)
+        if len(state) > self._max_size:
+            raise ValueError(f"the state takes {len(state)} characters, more than max_size={self._max_size}")
+        return state
 
-    def open(self, ctx: RequestContext[Any], state: str, *, principal: str = "") -> Any:
-        """The value in a state that came back with this request.
+    def open(self, ctx: RequestContext[Any], state: str, *, principal: str | None = None) -> Any:
+        """Return the value in a state that came back with this request.
 
         Raises:
             InvalidParams: It was not sealed here, has expired, or belongs to another
-                request or principal. The text does not say which.
+                request, principal or server. The text does not say which.
         """
-        try:
-            data = a2b_base64(state.encode("ascii").translate(_FROM_URL) + b"==")
-            mac, payload = data[:32], data[32:]
-            genuine = any(hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys)
-            sealed = _sealed(payload) if genuine else None
-        except (UnicodeEncodeError, Base64Error, codec.Misfit, codec.Undecodable):
-            sealed = None
+        sealed = self._genuine(state)
         if (
             sealed is None
-            or sealed.expires < self._clock()
-            or not hmac.compare_digest(sealed.binding, _binding(ctx, principal))
+            # A clock that is set back must not make a state live longer.
+            or not 0 <= sealed.expires - self._clock() <= self._ttl + _CLOCK_SKEW
+            or not hmac.compare_digest(sealed.binding, self._binding(ctx, principal))
         ):
             raise InvalidParams("Invalid or expired requestState", {"reason": "invalid_request_state"})
         return sealed.value
+
+    def _genuine(self, state: object) -> _Sealed | None:
+        """Return what is in a state that one of the keys has signed."""
+        if not isinstance(state, str) or not state.isascii() or len(state) > self._max_size:
+            return None
+        try:
+            data = a2b_base64(state.encode("ascii").translate(_FROM_URL) + b"==")
+        except Base64Error:
+            return None
+        # Base64 is read leniently: only the text that is written is the state.
+        if _text(data) != state:
+            return None
+        mac, payload = data[:_MAC_SIZE], data[_MAC_SIZE:]
+        if not any(hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys):
+            return None
+        try:
+            return _sealed(payload)
+        except (codec.Misfit, codec.Undecodable):  # signed with this key for another purpose
+            return None
+
+    def _binding(self, ctx: RequestContext[Any], principal: str | None) -> str:
+        """Return a digest of what makes the request this request, whatever the order of its members."""
+        try:
+            given = ctx.params
+        except (codec.Misfit, codec.Undecodable) as exc:  # a number out of range, say
+            raise InvalidParams(f"Invalid params: {exc}") from None
+        params = {key: value for key, value in given.items() if key not in _ROUND}
+        whom = _principal(ctx) if principal is None else principal
+        return hashlib.sha256(codec.canonical([ctx.method, whom, _server(ctx), self._audience, params])).hexdigest()
+
+
+def _checked_keys(keys: Any) -> tuple[bytes, ...]:
+    """
+    Raises:
+        ValueError: They are no sequence of keys that are long enough.
+    """
+    if isinstance(keys, bytes | bytearray | str):
+        raise ValueError("keys must be a sequence of keys; got a single one: put it into a list")
+    ring: tuple[Any, ...] = tuple(keys)
+    for key in ring:
+        if not isinstance(key, bytes):
+            raise ValueError(f"keys must be bytes, as secrets.token_bytes(32) gives them; got a {type(key).__name__}")
+        if len(key) < _KEY_SIZE:
+            raise ValueError("each key needs at least 32 bytes, as secrets.token_bytes(32) gives them")
+    return ring
+
+
+def _check_options(ttl: object, audience: object, max_size: object) -> None:
+    """
+    Raises:
+        ValueError: One is of no use.
+    """
+    if not isinstance(ttl, int | float) or isinstance(ttl, bool) or not 0 < ttl < math.inf:
+        raise ValueError(f"ttl must be a positive number of seconds; got {ttl!r}")
+    if not isinstance(max_size, int) or isinstance(max_size, bool) or max_size < 1:
+        raise ValueError(f"max_size must be a positive number of characters; got {max_size!r}")
+    if not isinstance(audience, str):
+        raise ValueError(f"audience must be a string; got {audience!r}")
+
+
+def _principal(ctx: RequestContext[Any]) -> Any:
+    """Return whom the caller's access token stands for; `None` where no token is asked for."""
+    auth = None if _peerless(ctx) else ctx.auth
+    if auth is None:
+        return None
+    claims = getattr(auth, "claims", None)
+    issuer = claims.get("iss") if codec.is_object(claims) else None
+    return [str(getattr(auth, "client_id", None)), str(getattr(auth, "subject", None)), str(issuer)]
+
+
+def _server(ctx: RequestContext[Any]) -> str:
+    """Return the name of the server that serves the request."""
+    server = None if _peerless(ctx) else ctx.server
+    return str(getattr(server, "name", ""))
+
+
+def _peerless(ctx: RequestContext[Any]) -> bool:
+    """Whether the context was made by hand, with nobody at the other side."""
+    peer: Any = ctx.peer
+    return peer is None
 
 
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")
@@ -116,9 +224,3 @@ def _text(data: bytes) -> str:
 
 def _mac(key: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, b"mcp requestState v1\0" + payload, "sha256")
-
-
-def _binding(ctx: RequestContext[Any], principal: str) -> str:
-    """A digest of what makes the request this request, whatever the order of its members."""
-    params = {key: value for key, value in ctx.params.items() if key not in _ROUND}
-    return hashlib.sha256(codec.canonical([ctx.method, principal, params])).hexdigest()

@@ -35,7 +35,14 @@ from mcp_core.observers import Observers
 from mcp_core.results import ResultEncoder
 from mcp_core.revisions import HANDSHAKE_REVISIONS, check_served, is_modern, newest_first
 from mcp_core.session import Handshake
-from mcp_core.subscriptions import Event, InProcessBus, ResourceUpdated, SubscriptionBus, method_of
+from mcp_core.subscriptions import (
+    Event,
+    InProcessBus,
+    ResourceUpdated,
+    SubscriptionBus,
+    check_subscriptions,
+    method_of,
+)
 
 if TYPE_CHECKING:
     from mcp_core.backend import Backend
@@ -347,12 +354,19 @@ class Server(Generic[L]):
         connection = Connection(
             _Current(self), backend, channel, server=self, lifespan_context=state, observers=self.observers
         )
-        forget, detach = self.follow(connection), self.attach(backend)
+        undo = (self.follow(_Changes(connection)), self.attach(backend))
         try:
             yield connection
         finally:
-            detach()
-            forget()
+            for call in undo:
+                call()
+
+    def on_lifespan_failure(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call back when the lifespan, entered now, fails while it serves. For transports.
+
+        Returns an idempotent function that unregisters the callback.
+        """
+        return (lambda: None) if self._lifespan is None else self._lifespan.on_failure(callback)
 
     async def handle(
         self,
@@ -377,7 +391,13 @@ class Server(Generic[L]):
         peer = _Caller(self, await self.state() if entered is None else entered, headers, notify)
         if isinstance(frame, Request):
             call = self.dispatcher.begin(frame, peer)
-            return call if isinstance(call, bytes) else await call
+            if isinstance(call, bytes):
+                return call
+            try:
+                return await call
+            except GeneratorExit as exc:
+                # The handler's own; or the caller has closed this coroutine, and gets no value.
+                return call.dispatcher.failed(call, exc)
         if isinstance(frame, Notification):
             work = self.dispatcher.notify(frame, peer)
             if work is not None:
@@ -493,6 +513,20 @@ class HandshakeClient(Protocol):
         """Send a notification that belongs to no request."""
 
 
+class _Changes:
+    """A connection as one that is told of changes: no more wait for it than it can ask for."""
+
+    __slots__ = ("_connection", "notify")
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self.notify = connection.notify_change
+
+    @property
+    def handshake(self) -> Handshake | None:
+        return self._connection.handshake
+
+
 class _Current:
     """The server's dispatcher as it is when each message comes."""
 
@@ -566,6 +600,7 @@ def _level_kept(handler: HandlerFunction) -> HandlerFunction:
 def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
     if handshake is not None:
+        check_subscriptions([*handshake.subscriptions, params.uri])
         handshake.subscriptions.add(params.uri)
     return t.EmptyResult()
 

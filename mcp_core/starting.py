@@ -122,12 +122,11 @@ def run_blocking(main: Callable[[], Coroutine[Any, Any, None]], loop: str) -> No
 
         trio.run(main)
         return
-    import asyncio
+    from mcp_core.running import run_asyncio
 
     if loop == "uvloop":
         import uvloop
 
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-            runner.run(main())
+        run_asyncio(main, uvloop.new_event_loop)
     else:
-        asyncio.run(main())
+        run_asyncio(main)

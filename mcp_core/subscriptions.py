@@ -7,12 +7,13 @@ Spec: basic/patterns/subscriptions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from collections.abc import Callable, Collection
+from typing import Final, Protocol, TypeAlias
 
 import msgspec
 
 from mcp_core import types as t
+from mcp_core.errors import InvalidParams
 from mcp_core.journal import Journal
 
 __all__ = [
@@ -21,12 +22,21 @@ __all__ = [
     "PromptsListChanged",
     "ResourceUpdated",
     "ResourcesListChanged",
+    "MAX_SUBSCRIPTIONS",
+    "MAX_URI",
     "SubscriptionBus",
     "ToolsListChanged",
+    "check_subscriptions",
     "honoured",
     "method_of",
     "wanted",
 ]
+
+MAX_SUBSCRIPTIONS: Final = 1000
+"""Resources that a client may subscribe to at a time."""
+
+MAX_URI: Final = 4096
+"""Characters that the URI of one of them may have."""
 
 _journal = Journal(__name__)
 
@@ -98,6 +108,18 @@ class InProcessBus:
             self._listeners.pop(token, None)
 
         return remove
+
+
+def check_subscriptions(uris: Collection[str]) -> None:
+    """Check that a client may be subscribed to these resources at a time.
+
+    Raises:
+        InvalidParams: There are too many, or the URI of one is too long.
+    """
+    if len(uris) > MAX_SUBSCRIPTIONS:
+        raise InvalidParams(f"a client may subscribe to {MAX_SUBSCRIPTIONS} resources at a time; unsubscribe first")
+    if any(len(uri) > MAX_URI for uri in uris):
+        raise InvalidParams(f"the URI of a resource to subscribe to may have {MAX_URI} characters")
 
 
 def method_of(event: Event) -> str:

@@ -4,6 +4,10 @@
   bytes and sees every message.
 - `WireRecorder` is an observer that keeps what went over the wire.
 - `check_channel` runs the contract between a transport and a connection.
+- `faulty_pair` connects two channels with the faults of a `Schedule` between them, `FaultyApp`
+  does the same to an ASGI app, and `cancelled_at` cancels a coroutine at a chosen await: with one
+  fault at the k-th point, for k = 0, 1, 2, ... until none fires, a test goes through every
+  moment at which something can go wrong.
 """
 
 from __future__ import annotations
@@ -19,11 +23,25 @@ from mcp_core import journal
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel, Receiver
 from mcp_core.envelope import CLIENT_CAPABILITIES, PROTOCOL_VERSION
+from mcp_core.faults import Fault, FaultyApp, Schedule, StartedChannel, cancelled_at, faulty_pair
 from mcp_core.revisions import V2025_11_25, V2026_07_28
 from mcp_core.server import Server
 from mcp_core.transports.memory import memory_pair
 
-__all__ = ["Inbox", "RawPeer", "WireRecorder", "check_channel", "flush_logs", "modern_meta"]
+__all__ = [
+    "Fault",
+    "FaultyApp",
+    "Inbox",
+    "RawPeer",
+    "Schedule",
+    "StartedChannel",
+    "WireRecorder",
+    "cancelled_at",
+    "check_channel",
+    "faulty_pair",
+    "flush_logs",
+    "modern_meta",
+]
 
 
 def modern_meta(capabilities: dict[str, Any] | None = None, **extra: Any) -> dict[str, Any]:
@@ -31,7 +49,7 @@ def modern_meta(capabilities: dict[str, Any] | None = None, **extra: Any) -> dic
     return {PROTOCOL_VERSION: V2026_07_28, CLIENT_CAPABILITIES: capabilities or {}, **extra}
 
 
-def flush_logs(timeout: float = 5.0) -> None:
+def flush_logs(timeout: float = 60.0) -> None:
     """Wait until the library's log records so far have reached the loggers.
 
     Raises:
@@ -62,6 +80,8 @@ class WireRecorder:
 class Inbox:
     """A `Receiver` that keeps what it gets, to be waited for."""
 
+    is_full = False
+
     def __init__(self) -> None:
         self.messages: list[bytes] = []
         self.refused: list[bytes] = []
@@ -89,7 +109,7 @@ class Inbox:
         self.has_ended = True
         self._news.set()
 
-    async def until(self, ready: Callable[[Self], bool], seconds: float = 5.0) -> None:
+    async def until(self, ready: Callable[[Self], bool], seconds: float = 60.0) -> None:
         """Wait until this holds. Raises `TimeoutError` after so many seconds."""
         with anyio.fail_after(seconds):
             while not ready(self):
@@ -118,14 +138,16 @@ class RawPeer(Inbox):
             with server.connect(backend, theirs, state) as connection:
                 theirs.start(connection)
                 ours.start(peer)
+                undo = server.on_lifespan_failure(ours.close)
                 yield peer
+                undo()
                 ours.close()
 
     def send(self, message: Any) -> None:
         """Send bytes as they are, anything else as JSON."""
         self._channel.send(message if isinstance(message, bytes) else json.dumps(message).encode())
 
-    async def receive_next(self, seconds: float = 5.0) -> Any:
+    async def receive_next(self, seconds: float = 60.0) -> Any:
         """The next message, decoded. Raises `TimeoutError` when none comes."""
         await self.until(lambda inbox: len(inbox.messages) > self._read, seconds)
         self._read += 1
@@ -201,8 +223,8 @@ async def _carries_much(a: Channel, b: Channel, left: Inbox, right: Inbox) -> No
     message = b'"' + b"y" * 5_000_000 + b'"'
     a.send(message)
     b.send(message)
-    await right.until(lambda inbox: inbox.messages == [message], 20)
-    await left.until(lambda inbox: inbox.messages == [message], 20)
+    await right.until(lambda inbox: inbox.messages == [message])
+    await left.until(lambda inbox: inbox.messages == [message])
 
 
 async def _tells_the_end(a: Channel, b: Channel, left: Inbox, right: Inbox) -> None:

@@ -8,19 +8,23 @@ straight to keywords. Strings that hold JSON: P-15. Unknown arguments: P-16.
 from __future__ import annotations
 
 import difflib
+import itertools
 from collections.abc import Callable
 from types import NoneType
-from typing import Annotated, Any, Literal, Optional, cast, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, Optional, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 
 from mcp_core import codec
+from mcp_core.codec import is_array, is_object
 from mcp_core.errors import InvalidParams, ParseError
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature
-from mcp_typed.foreign import adapted
+from mcp_typed.foreign import Adapter
+from mcp_typed.mirrored import Mirrored
 from mcp_typed.plain import find_non_finite, refuse, to_builtins
 from mcp_typed.schema import admits_string, fits, inlined, json_schema, rewritten
 from mcp_typed.signature import MISSING, Parameter, Plan
@@ -39,9 +43,10 @@ class Arguments:
         title = f"{plan.title}Arguments"
         fields: dict[str, Any] = {}
         names: dict[str, str] = {}
+        adapt = Adapter().adapt  # one for all of them: a class that two of them name is defined once
         for index, parameter in enumerate(plan.parameters):
             field = f"p{index}"
-            fields[field] = _field(parameter, described.get(parameter.name))
+            fields[field] = _field(parameter, described.get(parameter.name), adapt)
             names[field] = parameter.name
         try:
             model: type[BaseModel] = create_model(
@@ -52,10 +57,13 @@ class Arguments:
         except Exception as exc:
             raise InvalidSignature(_reason(plan, fields, exc)) from exc
         keywords = _as_keywords(rewritten(core), names)
-        self.validate: Callable[[bytes], Any] = SchemaValidator(
-            keywords, {"title": title}, _use_prebuilt=False
-        ).validate_json
-        """The arguments of a call by parameter name; what it refuses deserves a second look."""
+        self.validate: Callable[[bytes], Any] = _validator(_failing_fast(keywords), title)
+        """The arguments of a call by parameter name; what it refuses deserves a second look.
+
+        It looks no further than the first fault of a list: the peer chooses how many there are.
+        """
+        self._keywords = keywords
+        self._validate_all: Callable[[bytes], Any] | None = None
         schema.setdefault("properties", {})
         _check_names(plan, schema)
         self.names: list[str] = list(schema["properties"])
@@ -66,7 +74,8 @@ class Arguments:
         }
         self._publish_defaults(plan, schema)
         self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
-        _check_headers(plan, self.schema)
+        self.mirrored = self._marked(plan, keywords)
+        """What compares the arguments that proxies read with what the tool gets; `None` where none is marked."""
 
     def second_look(self, arguments: bytes, first: ValidationError) -> Any:
         """The arguments after all, where only their writing was unusual.
@@ -82,21 +91,42 @@ class Arguments:
             except ValidationError as exc:
                 if _is_unreadable(exc):
                     raise InvalidParams("the arguments are nested too deeply") from None
-                raise self._explained(exc) from None
+                raise self._explained(arguments, exc) from None
         try:
             given: Any = codec.decode_any(arguments)
         except (codec.Misfit, codec.Undecodable):  # a number out of range, of which the report tells
-            raise self._explained(first) from None
+            raise self._explained(arguments, first) from None
         mended = {name: _parsed(value) if name in self._no_strings else value for name, value in given.items()}
         if mended != given:
             try:
                 return self.validate(codec.encode(mended))
             except ValidationError:
                 pass
-        raise self._explained(first) from None
+        raise self._explained(arguments, first) from None
 
-    def _explained(self, error: ValidationError) -> ValidationError:
-        """The error, with what a misspelt argument was probably meant to be."""
+    def _marked(self, plan: Plan, keywords: Any) -> Mirrored | None:
+        try:
+            marks = list(parameter_headers(self.schema))
+        except InvalidMark as exc:
+            raise InvalidSignature(f"Tool {plan.name!r} has an invalid x-mcp-header annotation: {exc}") from exc
+        if not marks:
+            return None
+        parameters = dict(zip(self.names, (parameter.name for parameter in plan.parameters), strict=True))
+
+        def alone(name: str) -> Callable[[bytes], dict[str, Any]]:
+            return _validator(_only(keywords, parameters[name]), self._title)
+
+        return Mirrored(marks, self.schema, parameters, alone, roams=_roams(keywords))
+
+    def _explained(self, arguments: bytes, first: ValidationError) -> ValidationError:
+        """Return the error, with what a misspelt argument was probably meant to be.
+
+        An error with more faults than anybody reads is left as it is: taking it apart and
+        putting it together again would be the peer's work done twice.
+        """
+        error = self._complete(arguments, first)
+        if error.error_count() > _EXPLAINED:
+            return error
         found = error.errors(include_url=False)
         if not any(fault["type"] == "extra_forbidden" and len(fault["loc"]) == 1 for fault in found):
             return error
@@ -110,11 +140,34 @@ class Arguments:
             lines.append({"type": kind, "loc": fault["loc"], "input": fault["input"], "ctx": fault.get("ctx", {})})
         return ValidationError.from_exception_data(self._title, lines)
 
+    def _complete(self, arguments: bytes, first: ValidationError) -> ValidationError:
+        """Return the error with all faults that a small call has, and some of those of a large one.
+
+        pydantic reads out all faults of an error or none: a million take seconds.
+        """
+        if len(arguments) > _SMALL:
+            if first.error_count() <= _MANY:
+                return first
+            try:
+                arguments = codec.encode(_trimmed(codec.decode_any(arguments)))
+            except (ValueError, RecursionError):
+                return first
+        if self._validate_all is None:
+            self._validate_all = _validator(self._keywords, self._title)
+        try:
+            self._validate_all(arguments)
+        except ValidationError as exc:
+            return exc if not _is_unreadable(exc) else first
+        return first
+
     def _unknown(self, name: str) -> str:
-        close = difflib.get_close_matches(name, self.names, n=1)
+        # Comparing takes the product of the lengths: names that nobody would write are not compared.
+        close = difflib.get_close_matches(name, self.names[:_KNOWN], n=1) if len(name) <= _NAME else []
         meant = f"; did you mean {close[0]!r}?" if close else ""
-        known = ", ".join(map(repr, self.names)) or "none"
-        return f"There is no argument {name!r}{meant} (known: {known})"
+        known = ", ".join(map(repr, self.names[:_KNOWN])) or "none"
+        more = ", ..." if len(self.names) > _KNOWN else ""
+        shown = name if len(name) <= _NAME else f"{name[:_NAME]}..."
+        return f"There is no argument {shown!r}{meant} (known: {known}{more})"
 
     def _publish_defaults(self, plan: Plan, schema: dict[str, Any]) -> None:
         """Publish each default that the parameter itself would take from JSON, and no other (P-17)."""
@@ -140,6 +193,76 @@ class Arguments:
         return True
 
 
+_EXPLAINED: Final = 10
+"""Faults up to which unknown names are explained."""
+
+_NAME: Final = 100
+"""Characters of an unknown argument's name that are looked at, and shown."""
+
+_KNOWN: Final = 50
+"""Known arguments that an unknown one is compared with, and that are listed."""
+
+
+_SMALL: Final = 98_304
+"""Bytes of arguments up to which all their faults are found."""
+
+_MANY: Final = 1000
+"""Faults that are read out of pydantic's error; of more, those of a part of the arguments are."""
+
+_TRIMMED: Final = 20
+"""Items of each container that are left in that part."""
+
+
+def _trimmed(value: Any) -> Any:
+    """Return the first items of each container in a plain JSON value."""
+    if is_array(value):
+        return [_trimmed(item) for item in value[:_TRIMMED]]
+    if is_object(value):
+        return {name: _trimmed(value[name]) for name in itertools.islice(value, _TRIMMED)}
+    return value
+
+
+_LISTS: Final = ("list", "set", "frozenset", "tuple")
+_NO_SCHEMAS: Final = ("metadata", "default", "expected", "serialization")
+
+
+def _failing_fast(core: Any) -> Any:
+    """Return a core schema whose lists are given up at their first fault."""
+    if isinstance(core, tuple):  # a choice of a union, with its label
+        return tuple(map(_failing_fast, cast("tuple[Any, ...]", core)))
+    if is_array(core):
+        return [_failing_fast(item) for item in core]
+    if not is_object(core):
+        return core
+    copy = {key: value if key in _NO_SCHEMAS else _failing_fast(value) for key, value in core.items()}
+    if copy.get("type") in _LISTS:
+        copy["fail_fast"] = True
+    return copy
+
+
+def _validator(keywords: Any, title: str) -> Callable[[bytes], Any]:
+    return SchemaValidator(keywords, {"title": title}, _use_prebuilt=False).validate_json
+
+
+def _only(keywords: Any, parameter: str) -> Any:
+    """Return the core schema of keywords with one of them alone."""
+    if keywords["type"] == "definitions":
+        return {**keywords, "schema": _only(keywords["schema"], parameter)}
+    return {**keywords, "fields": {parameter: keywords["fields"][parameter]}, "extra_behavior": "ignore"}
+
+
+def _roams(core: Any) -> bool:
+    """Whether an alias somewhere in a core schema is a path, into another member for one."""
+    if isinstance(core, list | tuple):
+        return any(map(_roams, cast("list[Any] | tuple[Any, ...]", core)))
+    if not is_object(core):
+        return False
+    alias = core.get("validation_alias")
+    if is_array(alias) and any(is_array(path) and len(path) > 1 for path in (alias, *alias)):
+        return True
+    return any(_roams(value) for key, value in core.items() if key not in ("metadata", "default"))
+
+
 def _as_keywords(core: Any, names: dict[str, str]) -> Any:
     """The core schema of a model as that of a dict, its fields under the parameters' names.
 
@@ -161,19 +284,21 @@ def _as_keywords(core: Any, names: dict[str, str]) -> Any:
 
 def _is_unreadable(error: ValidationError) -> bool:
     """Whether pydantic could not read the JSON at all: nothing a model could mend (P-35)."""
-    return error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid"
+    # It is alone then; to ask others would read all of them out.
+    return (
+        error.error_count() == 1 and error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid"
+    )
 
 
-def _field(parameter: Parameter, described: str | None) -> Any:
+def _field(parameter: Parameter, described: str | None, adapt: Callable[[Any], Any]) -> Any:
     """A parameter as a field of the model: its annotation with all that is said about it, and
     its default where the signature has one.
     """
     annotation = Any if parameter.annotation is MISSING else parameter.annotation
     default = parameter.default
-    said: list[Any] = []
-    while get_origin(annotation) is Annotated:
-        annotation, *metadata = get_args(annotation)
-        said = metadata + said
+    meant = meaning(annotation)
+    said = list(meant.said)
+    annotation = meant.bare if said else annotation  # an alias that says no more keeps its name
     if default is None and not _admits_none(annotation):
         annotation = Optional[annotation]  # noqa: UP045 - built at run time
     infos = [item for item in (*said, default) if isinstance(item, FieldInfo)]
@@ -181,12 +306,12 @@ def _field(parameter: Parameter, described: str | None) -> Any:
         text = next((item for item in said if isinstance(item, str)), described)
         said += [Field(description=text)] if text else []
     # An alias of the author's own, said after this one, takes its place.
-    whole = adapted(Annotated[(annotation, Field(alias=parameter.name), *said)])
+    whole = adapt(Annotated[(annotation, Field(alias=parameter.name), *said)])
     return whole if default is MISSING else (whole, default)
 
 
 def _admits_none(annotation: Any) -> bool:
-    return annotation in (Any, object, None) or NoneType in get_args(annotation)
+    return any(meaning(arm).bare in (Any, object, None, NoneType) for arm in arms(annotation))
 
 
 def _reason(plan: Plan, fields: dict[str, Any], fault: Exception) -> str:
@@ -239,10 +364,3 @@ def _check_names(plan: Plan, schema: dict[str, Any]) -> None:
         twice = next((name for name in required if required.count(name) > 1), None)
         which = f"two parameters are called {twice!r}" if twice else "two parameters have one name"
         raise InvalidSignature(f"tool {plan.name!r}: {which} on the wire; give them other aliases")
-
-
-def _check_headers(plan: Plan, schema: dict[str, Any]) -> None:
-    try:
-        parameter_headers(schema)
-    except InvalidMark as exc:
-        raise InvalidSignature(f"Tool {plan.name!r} has an invalid x-mcp-header annotation: {exc}") from exc

@@ -21,12 +21,15 @@ class Resolve:
     The model never sees such a parameter. The function may take a context, parameters
     resolved in turn, and arguments of the tool by their names; it returns the value, or
     `Elicit`, `Sample` or `ListRoots` to have the client answer. It runs at most once per
-    call, or once per round where a 2026-07-28 client is asked.
+    call, or once per round where a 2026-07-28 client is asked. A generator function yields the
+    value, and goes on after the call.
     """
 
     __slots__ = ("function",)
 
     def __init__(self, function: Callable[..., Any]) -> None:
+        if not callable(function):
+            raise TypeError(f"Resolve takes a function; got {function!r}")
         self.function = function
 
 

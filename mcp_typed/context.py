@@ -2,17 +2,21 @@
 
 The core's context with questions as types and log levels as methods; whatever it lacks
 is on `request_context`.
+
+Each method that is to be awaited may also be called from a plain function in a worker
+thread, which cannot await: it has done its work there when it returns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from mcp_core import RequestContext
 from mcp_core import types as t
 from mcp_core.auth import AccessToken
 from mcp_core.messages import RequestId
+from mcp_core.threads import Called, call_on_loop
 from mcp_typed.elicitation import ElicitationResult, Form
 
 __all__ = ["Context"]
@@ -28,7 +32,12 @@ else:
 
 
 class Context(Generic[L]):
-    """One call and its client. Annotate a parameter with it; the schema does not show it."""
+    """One call and its client. Annotate a parameter with it; the schema does not show it.
+
+    In an `async def` tool, `await` its methods. In a plain one, which runs in a worker thread,
+    call them: `ctx.report_progress(1, 2)`. Once the call is cancelled they end it there, by
+    `asyncio.CancelledError`.
+    """
 
     __slots__ = ("request_context",)
 
@@ -99,64 +108,80 @@ class Context(Generic[L]):
 
     # --- while it runs ------------------------------------------------------------------------
 
-    async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the call has come, if it asked to be told."""
-        await self.request_context.report_progress(progress, total, message)
+    def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> Called[None]:
+        """Tell the client how far the call has come, if it asked to be told.
 
-    async def log(self, level: t.LoggingLevel, data: Any, *, logger_name: str | None = None) -> None:
-        """Send the client a log message, if it wants messages of this level."""
-        await self.request_context.log(level, data, logger_name)
+        Raises:
+            ValueError: A number is none that JSON has.
+        """
+        return call_on_loop(self.request_context.report_progress, progress, total, message)
 
-    async def debug(self, data: Any, *, logger_name: str | None = None) -> None:
+    def log(self, level: t.LoggingLevel, data: Any, *, logger_name: str | None = None) -> Called[None]:
+        """Send the client a log message, if it wants messages of this level.
+
+        Raises:
+            ValueError: There is no such level.
+        """
+        return call_on_loop(self.request_context.log, level, data, logger_name)
+
+    def debug(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level debug."""
-        await self.log("debug", data, logger_name=logger_name)
+        return self.log("debug", data, logger_name=logger_name)
 
-    async def info(self, data: Any, *, logger_name: str | None = None) -> None:
+    def info(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level info."""
-        await self.log("info", data, logger_name=logger_name)
+        return self.log("info", data, logger_name=logger_name)
 
-    async def warning(self, data: Any, *, logger_name: str | None = None) -> None:
+    def warning(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level warning."""
-        await self.log("warning", data, logger_name=logger_name)
+        return self.log("warning", data, logger_name=logger_name)
 
-    async def error(self, data: Any, *, logger_name: str | None = None) -> None:
+    def error(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level error."""
-        await self.log("error", data, logger_name=logger_name)
+        return self.log("error", data, logger_name=logger_name)
 
     # --- changes ------------------------------------------------------------------------------
 
-    async def notify_tools_changed(self) -> None:
+    def notify_tools_changed(self) -> Called[None]:
         """Tell all clients that asked that the list of tools has changed."""
-        await self.request_context.notify_tools_changed()
+        return call_on_loop(self.request_context.notify_tools_changed)
 
-    async def notify_prompts_changed(self) -> None:
+    def notify_prompts_changed(self) -> Called[None]:
         """Tell all clients that asked that the list of prompts has changed."""
-        await self.request_context.notify_prompts_changed()
+        return call_on_loop(self.request_context.notify_prompts_changed)
 
-    async def notify_resources_changed(self) -> None:
+    def notify_resources_changed(self) -> Called[None]:
         """Tell all clients that asked that the list of resources has changed."""
-        await self.request_context.notify_resources_changed()
+        return call_on_loop(self.request_context.notify_resources_changed)
 
-    async def notify_resource_updated(self, uri: str) -> None:
+    def notify_resource_updated(self, uri: str) -> Called[None]:
         """Tell all clients that asked that this resource has changed."""
-        await self.request_context.notify_resource_updated(uri)
+        return call_on_loop(self.request_context.notify_resource_updated, uri)
 
     # --- asking the client (handshake era; `Resolve` asks in both) --------------------------------
 
-    async def elicit(self, message: str, schema: type[T], *, timeout: float | None = None) -> ElicitationResult[T]:
+    def elicit(self, message: str, schema: type[T], *, timeout: float | None = None) -> Called[ElicitationResult[T]]:
         """Ask the user to fill in the form that a class stands for, and wait for the outcome.
 
         Raises:
             InvalidSignature: The class cannot be a form.
+            ToolError: The client's revision cannot ask for a member, or its answer does not fit.
             LocalProtocolError: A 2026-07-28 client: ask with `Resolve` instead.
             MissingClientCapability: The client declared no forms.
             RequestTimeout: No answer within `timeout` seconds.
         """
-        form = Form(schema)
-        return form.read(await self.request_context.elicit(message, form.requested_schema, timeout=timeout))
+        return call_on_loop(self._elicit, message, Form(schema), timeout)
 
-    async def elicit_url(
+    async def _elicit(self, message: str, form: Form[T], timeout: float | None) -> ElicitationResult[T]:
+        asked = form.asked_of(self.protocol_version)
+        return form.read(await self.request_context.elicit(message, asked, timeout=timeout))
+
+    def elicit_url(
         self, message: str, url: str, elicitation_id: str, *, timeout: float | None = None
-    ) -> t.ElicitResult:
+    ) -> Called[t.ElicitResult]:
         """Ask the user to visit a page (2025-11-25), and wait for the consent. Raises as `elicit`."""
-        return await self.request_context.elicit_url(message, url, elicitation_id, timeout=timeout)
+
+        def ask() -> Awaitable[t.ElicitResult]:
+            return self.request_context.elicit_url(message, url, elicitation_id, timeout=timeout)
+
+        return call_on_loop(ask)

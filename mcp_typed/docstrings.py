@@ -9,7 +9,7 @@ import inspect
 import re
 from typing import Final
 
-__all__ = ["documented"]
+__all__ = ["doc_of_call", "documented"]
 
 _SECTION: Final = re.compile(
     r"""^(?:
@@ -41,6 +41,19 @@ def documented(function: object) -> tuple[str | None, dict[str, str]]:
         if parameter.description
     }
     return _without_sections(doc) or None, described
+
+
+def doc_of_call(instance: object) -> str | None:
+    """Return what is written about calling an object: at `__call__`, else at its class.
+
+    Not what Python itself says of every `__call__`, nor of every class.
+    """
+    for owner in type(instance).__mro__:
+        call = vars(owner).get("__call__")
+        if owner is not object and isinstance(getattr(call, "__doc__", None), str):
+            return inspect.cleandoc(call.__doc__ or "")
+    written = (vars(owner).get("__doc__") for owner in type(instance).__mro__ if owner is not object)
+    return next((inspect.cleandoc(doc) for doc in written if isinstance(doc, str)), None)
 
 
 def _without_sections(doc: str) -> str:

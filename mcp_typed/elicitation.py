@@ -6,19 +6,21 @@ Spec: client/elicitation, "Requested Schema", "Response Actions".
 
 from __future__ import annotations
 
-import types
-import typing
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
+import inspect
+import math
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
 
 from mcp_core import types as t
-from mcp_core.codec import is_object
+from mcp_core.codec import is_array, is_object
+from mcp_core.revisions import is_modern
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.foreign import adapted
-from mcp_typed.report import report
+from mcp_typed.report import report_arguments
 from mcp_typed.schema import fits, inlined, json_schema, rewritten
 
 __all__ = [
@@ -54,7 +56,6 @@ class CancelledElicitation(msgspec.Struct, frozen=True):
 
 ElicitationResult: TypeAlias = AcceptedElicitation[T] | DeclinedElicitation | CancelledElicitation
 
-_PRIMITIVES: Final = frozenset({"string", "number", "integer", "boolean"})
 _FORMATS: Final = frozenset({"email", "uri", "date", "date-time"})
 """Formats that a form may name (R-ELIC-02)."""
 
@@ -87,6 +88,14 @@ class Form(Generic[T]):
             "properties": {key: _asked(name, key, member) for key, member in members.items()},
             **({"required": required} if required else {}),
         }
+        self._texts = _texts(schema, name, shown)
+
+    def asked_of(self, revision: str) -> dict[str, Any]:
+        """Return the schema to ask a client of this revision with; what the revision lacks the core leaves out.
+
+        Handshake-era clients get the form's title and description too, as from the official SDK.
+        """
+        return self.requested_schema if is_modern(revision) else {**self._texts, **self.requested_schema}
 
     def read(self, answer: t.ElicitResult) -> ElicitationResult[T]:
         """The outcome that an answer means.
@@ -102,14 +111,26 @@ class Form(Generic[T]):
         try:
             return AcceptedElicitation(self._read(msgspec.json.encode({**left_out, **(answer.content or {})})))
         except ValidationError as exc:
-            raise ToolError(f"the user's answer does not fit the form: {report(exc)}") from exc
+            raise ToolError(f"the user's answer does not fit the form: {report_arguments(exc)}") from exc
+
+
+def _texts(schema: Any, name: str, shown: dict[str, Any]) -> dict[str, Any]:
+    """Return the title and the description of a form, where its author gave it some.
+
+    A class's own name and docstring are for readers of the code: they count only beside a
+    title for the user.
+    """
+    title, description = shown.get("title", name), shown.get("description")
+    if title != name:
+        return {"title": title} if description is None else {"title": title, "description": description}
+    return {} if description is None or description == inspect.getdoc(schema) else {"description": description}
 
 
 def _without_null(member: dict[str, Any]) -> dict[str, Any]:
     """`X | None` as an X; anything else as it is."""
-    arms: list[Any] = member.get("anyOf", [])
-    real = [arm for arm in arms if is_object(arm) and arm.get("type") != "null"]
-    if len(real) != 1 or len(arms) != 2:
+    choices: list[Any] = member.get("anyOf", [])
+    real = [arm for arm in choices if is_object(arm) and arm.get("type") != "null"]
+    if len(real) != 1 or len(choices) != 2:
         return member
     return {**real[0], **{name: value for name, value in member.items() if name != "anyOf"}}
 
@@ -129,33 +150,81 @@ def _asked(form: str, key: str, member: dict[str, Any]) -> dict[str, Any]:
         shown.pop("format", None)
     if "default" in shown and (shown["default"] is None or not fits(shown, shown["default"], {})):
         del shown["default"]
-    _as_choice(shown)
-    if is_object(shown.get("items")):
-        shown["items"] = dict(shown["items"])
-        _as_choice(shown["items"])
-    if shown.get("type") in _PRIMITIVES or (shown.get("type") == "array" and _are_choices(shown.get("items"))):
-        return shown
-    raise InvalidSignature(
-        f"{form}.{key} cannot be asked for in a form: it must be a string, number, boolean or a choice of strings"
-    )
+    shape = _list_of_choices(shown) if shown.get("type") == "array" else _choice(shown) or _primitive(shown)
+    if shape is None:
+        raise InvalidSignature(
+            f"{form}.{key} cannot be asked for in a form: it must be a string, number, boolean or a choice of strings"
+        )
+    return {**{name: shown[name] for name in shown if name in _OF_ALL}, **shape}
 
 
-def _as_choice(shown: dict[str, Any]) -> None:
-    if "const" in shown and "enum" not in shown:
-        shown["enum"] = [shown.pop("const")]
+# What may be said of a member, besides `_OF_ALL`; clients know no more (wire-differences,
+# section 7), and what a form does not say the answer is still checked for.
+_OF_ALL: Final = frozenset({"title", "description", "default"})
+_OF: Final[dict[str, tuple[str, ...]]] = {
+    "string": ("type", "minLength", "maxLength", "format"),
+    "number": ("type", "minimum", "maximum"),
+    "integer": ("type", "minimum", "maximum"),
+    "boolean": ("type",),
+}
 
 
-def _are_choices(items: Any) -> bool:
-    """Whether the items of a list are strings to choose from, which is all that clients can send."""
+def _primitive(shown: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what is said of a string, number or boolean; `None` for anything else."""
+    kind = shown.get("type")
+    if kind not in _OF or (kind != "boolean" and any(name in shown for name in ("enum", "const", "oneOf"))):
+        return None
+    shape = {name: shown[name] for name in _OF[kind] if name in shown}
+    if kind == "integer":  # the next integer says the same as an exclusive bound
+        if "exclusiveMinimum" in shown:
+            shape.setdefault("minimum", math.floor(shown["exclusiveMinimum"]) + 1)
+        if "exclusiveMaximum" in shown:
+            shape.setdefault("maximum", math.ceil(shown["exclusiveMaximum"]) - 1)
+    return shape
+
+
+def _choice(shown: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a choice of strings, titled or not; `None` where it is none."""
+    titled = shown.get("oneOf")
+    if _are_titled(titled):
+        return {"type": "string", "oneOf": titled}
+    choices: Any = shown.get("enum", [shown["const"]] if "const" in shown else None)
+    if not _are_strings(choices):
+        return None
+    names = shown.get("enumNames")
+    named = _are_strings(names) and len(names) == len(choices)
+    return {"type": "string", "enum": choices, **({"enumNames": names} if named else {})}
+
+
+def _list_of_choices(shown: dict[str, Any]) -> dict[str, Any] | None:
+    """Return a list of strings to choose from, which is all that clients can send; `None` for another list."""
+    items = shown.get("items")
     if not is_object(items):
-        return False
-    choices = items.get("enum", [arm.get("const") for arm in items.get("anyOf", [])])
-    return bool(choices) and all(isinstance(choice, str) for choice in choices)
+        return None
+    titled = items.get("anyOf", items.get("oneOf"))
+    choice = {"anyOf": titled} if _are_titled(titled) else _choice(items)
+    if choice is None:
+        return None
+    choice.pop("enumNames", None)  # single choices alone have it
+    texts = {name: items[name] for name in ("title", "description") if name in items}
+    counts: dict[str, Any] = {name: shown[name] for name in ("minItems", "maxItems", "uniqueItems") if name in shown}
+    return {"type": "array", "items": {**texts, **choice}, **counts}
+
+
+def _are_strings(choices: Any) -> TypeGuard[list[str]]:
+    return is_array(choices) and bool(choices) and all(isinstance(choice, str) for choice in choices)
+
+
+def _are_titled(arms: Any) -> bool:
+    """Whether these are choices of strings, each with its title."""
+    return (
+        is_array(arms)
+        and bool(arms)
+        and all(is_object(arm) and _are_strings([arm.get("const"), arm.get("title")]) for arm in arms)
+    )
 
 
 def is_outcome(annotation: Any) -> bool:
     """Whether an annotation asks for the outcome of a question, not for the bare answer."""
-    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    arms = typing.get_args(annotation) if is_union else (annotation,)
     outcomes = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
-    return any((typing.get_origin(arm) or arm) in outcomes for arm in arms)
+    return any(meaning(arm).cls in outcomes for arm in arms(annotation))

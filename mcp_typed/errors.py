@@ -9,10 +9,26 @@ from mcp_core import MCPCoreError
 from mcp_core.types import ContentBlock
 from mcp_typed.media import Audio, Image
 
-__all__ = ["InvalidSignature", "ToolError"]
+__all__ = ["InvalidOption", "InvalidSignature", "ToolError"]
 
 
-class ToolError(MCPCoreError):
+class _Copied(MCPCoreError):
+    """Comes back from pickle and copy as what it was, whatever its `__init__` takes.
+
+    `BaseException` calls the class again with `args`, which a subclass with an `__init__`
+    of its own takes for something else.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self), self.args), self.__dict__ or None
+
+
+def _made_again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+    """Return an exception without calling its `__init__`: attributes follow by themselves."""
+    return cls.__new__(cls, *args)
+
+
+class ToolError(_Copied):
     """Raised by a tool to tell the model what went wrong; the text always reaches it.
 
     `content` are further blocks after the text. `data`, any JSON value, and
@@ -38,5 +54,13 @@ class ToolError(MCPCoreError):
         self.retry_after = retry_after
 
 
-class InvalidSignature(MCPCoreError, TypeError):
+class InvalidSignature(_Copied, TypeError):
     """A function cannot be a tool; the text names tool, parameter and reason."""
+
+
+class InvalidOption(_Copied, ValueError, TypeError):
+    """An option of a server or a tool is of no use; the text says which, what it got and what it takes.
+
+    Both a `ValueError` and a `TypeError`: whether a wrong option has a wrong type is a
+    matter of taste.
+    """

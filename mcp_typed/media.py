@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import mimetypes
+import re
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +27,14 @@ _SOUNDS: Final = {
     ".m4a": "mp4",
 }
 
+_SUBTYPE: Final = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
+
 
 class _Media:
     """Bytes, or a file that is read when it is sent.
 
-    `format` is the subtype of the media type, as `png`; without it the file's suffix says.
+    `format` is what the file's suffix would be, as `png`, or the media type itself; without
+    it the file's suffix says.
     """
 
     _family: str
@@ -46,7 +50,7 @@ class _Media:
 
     def _mime_type(self, format: str | None) -> str:
         if format is not None:
-            return f"{self._family}/{format.lower()}"
+            return self._of_format(format)
         if self.path is None:
             return f"{self._family}/{self._default}"
         subtype = self._suffixes.get(self.path.suffix.lower())
@@ -54,6 +58,12 @@ class _Media:
             return f"{self._family}/{subtype}"
         guessed, _ = mimetypes.guess_type(self.path.name)
         return guessed if guessed is not None and guessed.startswith(self._family) else "application/octet-stream"
+
+    def _of_format(self, format: str) -> str:
+        name = format.lower().removeprefix(f"{self._family}/").removeprefix(".")
+        if _SUBTYPE.fullmatch(name) is None:
+            raise ValueError(f"format must be a suffix such as {self._default!r}, or a media type; got {format!r}")
+        return f"{self._family}/{self._suffixes.get(f'.{name}', name)}"
 
     def _content(self) -> dict[str, Any]:
         data = self.path.read_bytes() if self.path is not None else self.data or b""

@@ -10,6 +10,8 @@ from __future__ import annotations
 import base64
 import dataclasses
 import enum
+import functools
+import itertools
 import math
 import os
 from collections import deque
@@ -27,10 +29,13 @@ from mcp_typed.media import Audio, Image
 
 __all__ = [
     "NonFinite",
+    "TooDeep",
+    "Unsendable",
     "blocks_in",
     "find_non_finite",
     "is_block",
     "is_opaque",
+    "items_of",
     "refuse",
     "struct_to_builtins",
     "text_of",
@@ -41,10 +46,28 @@ __all__ = [
 ]
 
 _BLOCKS: Final = (t.TextContent, t.ImageContent, t.AudioContent, t.ResourceLink, t.EmbeddedResource)
-_SEQUENCES: Final = (list, tuple, set, frozenset, deque, Iterator)
+_SEQUENCES: Final = (list, tuple, set, frozenset, deque)
 
 
-class NonFinite(ValueError):
+ITEMS: Final = 1_000_000
+"""Items that are taken from an iterator, which may have no end."""
+
+CLASSES: Final = 256
+"""Classes whose serializer is kept, of values that no annotation describes."""
+
+
+class Unsendable(ValueError):
+    """A returned value cannot be sent; the text, which the model may read, says why."""
+
+
+class TooDeep(Unsendable):
+    """A value that contains itself, or is nested deeper than can be written."""
+
+    def __init__(self) -> None:
+        super().__init__("the returned value is nested too deeply, or contains itself")
+
+
+class NonFinite(Unsendable):
     """A number that JSON does not have; the text says which and where."""
 
     def __init__(self, value: float, path: str) -> None:
@@ -77,6 +100,18 @@ def blocks_in(value: object) -> bool:
     )
 
 
+def items_of(iterator: Iterator[Any]) -> list[Any]:
+    """Return what an iterator gives.
+
+    Raises:
+        Unsendable: It gives more than `ITEMS`.
+    """
+    items = list(itertools.islice(iterator, ITEMS + 1))
+    if len(items) > ITEMS:
+        raise Unsendable(f"the returned iterator gives more than {ITEMS:,} items")
+    return items
+
+
 def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
     """The value in terms of dict, list, str, int, float, bool and None.
 
@@ -97,8 +132,17 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
         return str.__str__(value) if isinstance(value, str) else int(value) if isinstance(value, int) else float(value)
     if isinstance(value, Mapping):
         return {_key(key): to_builtins(item, unknown) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, Iterator):
+        value = items_of(cast("Iterator[Any]", value))
     if isinstance(value, _SEQUENCES):
-        return [to_builtins(item, unknown) for item in cast("Iterator[Any]", value)]
+        return [to_builtins(item, unknown) for item in cast("list[Any]", value)]
+    return _object_to_builtins(value, kind, unknown)
+
+
+def _object_to_builtins(value: Any, kind: type[Any], unknown: Callable[[Any], Any]) -> Any:
+    """An object that is none of Python's containers, by what knows its class."""
+    if kind is msgspec.Raw:
+        return codec.decode_any(bytes(value))
     if isinstance(value, os.PathLike):
         return to_builtins(os.fspath(cast("os.PathLike[Any]", value)), unknown)
     if isinstance(value, Image | Audio):
@@ -109,7 +153,7 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
     if hasattr(kind, "__attrs_attrs__"):
         return {field.name: to_builtins(getattr(value, field.name), unknown) for field in kind.__attrs_attrs__}
     if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
-        return pydantic_core.from_json(_serializer_of(kind)(value))
+        return pydantic_core.from_json(_serializer_of(cast("Any", kind))(value))
     return pydantic_core.to_jsonable_python(value, fallback=unknown)
 
 
@@ -128,17 +172,12 @@ def _key(key: Any) -> str:
     return plain if isinstance(plain, str) else str(key) if plain is None else to_json(plain).decode()
 
 
-_serializers: dict[type[Any], Any] = {}
-
-
-def _serializer_of(kind: type[Any]) -> Any:
+@functools.lru_cache(maxsize=CLASSES)
+def _serializer_of(kind: type[Any]) -> Callable[[Any], bytes]:
     """The value's own serializer, as a typed return of that class would use it."""
-    serializer = _serializers.get(kind)
-    if serializer is None:
-        from mcp_typed.schema import Shape, core_schema  # they write what nobody described through this module
+    from mcp_typed.schema import Shape, core_schema  # they write what nobody described through this module
 
-        serializer = _serializers[kind] = Shape(core_schema(kind)).to_json
-    return serializer
+    return Shape(core_schema(kind)).to_json
 
 
 def find_non_finite(value: Any, path: str = "") -> NonFinite | None:
@@ -174,10 +213,13 @@ def to_json(value: Any) -> bytes:
 
     Raises:
         NonFinite: There is a number in it that JSON does not have.
-        RecursionError: It contains itself, or is nested too deep.
+        TooDeep: It contains itself, or is nested too deep.
     """
-    plain = to_builtins(value)
-    fault = find_non_finite(plain)
+    try:
+        plain = to_builtins(value)
+        fault = find_non_finite(plain)
+    except RecursionError:
+        raise TooDeep from None
     if fault is not None:
         raise fault
     return codec.encode(plain)

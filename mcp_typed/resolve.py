@@ -9,23 +9,43 @@ Spec: basic/patterns/mrtr; client/elicitation, sampling, roots. R-MRTR-04 to R-M
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast, get_args, get_origin
+from collections.abc import Callable
+from typing import Any, Final, Protocol, cast
+
+import msgspec
 
 from mcp_core import RequestContext, codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidParams, InvalidResult
 from mcp_core.request_state import RequestStateSealer
 from mcp_core.revisions import is_modern
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.asking import Elicit, ListRoots, Sample
 from mcp_typed.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, Form, is_outcome
 from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.signature import Injected, Plan, inspect_function, union_arms
+from mcp_typed.given import checker
+from mcp_typed.signature import Injected, Plan, inspect_function
 
 __all__ = ["Resolvers"]
 
-Invoke = Callable[[Plan, dict[str, Any]], Awaitable[Any]]
-"""Calls a function by its plan with these keywords, wherever such functions run."""
+Check = Callable[[str, Any], Any]
+"""Returns the value of the resolver of this name as the parameter takes it."""
+
+
+class Calling(Protocol):
+    """How the functions of one call are called."""
+
+    def inject(self, wanted: dict[str, Injected], /) -> dict[str, Any]:
+        """Return the injected parameters by name."""
+        ...
+
+    async def invoke(self, plan: Plan, keywords: dict[str, Any], /) -> Any:
+        """Call a function by its plan with these keywords, wherever such functions run."""
+        ...
+
+    async def entered(self, value: Any, /) -> Any:
+        """Return what a generator or a context manager gives, and end it after the call; other values as they are."""
+        ...
 
 
 class _Node:
@@ -34,8 +54,16 @@ class _Node:
     def __init__(self, key: str, plan: Plan) -> None:
         self.key = key
         self.plan = plan
-        self.needs: dict[str, tuple[_Node, bool]] = {}
+        self.needs: dict[str, _Need] = {}
         self.arguments: tuple[str, ...] = ()
+
+
+class _Need(msgspec.Struct, frozen=True):
+    """A parameter that a resolver fills: what is wanted of it, and what checks what it gives."""
+
+    node: _Node
+    wants_outcome: bool
+    check: Check
 
 
 class _Pending(Exception):
@@ -55,8 +83,15 @@ class Resolvers:
         self._sealer = sealer
         self._nodes: dict[Any, _Node] = {}
         self._keys: set[str] = set()
-        self._needs = {
-            name: (self._node(marker.function, (), f"tool {plan.name!r}: parameter {name!r}"), is_outcome(wanted))
+        self._needs = self._needed(plan, (), lambda name: f"tool {plan.name!r}: parameter {name!r}")
+
+    def _needed(self, plan: Plan, above: tuple[Any, ...], owner: Callable[[str], str]) -> dict[str, _Need]:
+        return {
+            name: _Need(
+                self._node(marker.function, above, owner(name)),
+                is_outcome(wanted),
+                checker(name, wanted),
+            )
             for name, (marker, wanted) in plan.resolved.items()
         }
 
@@ -81,10 +116,7 @@ class Resolvers:
                 )
         node.arguments = tuple(parameter.name for parameter in plan.parameters)
         _check_questions(owner, name, plan.returns)
-        node.needs = {
-            parameter: (self._node(marker.function, (*above, identity), owner), is_outcome(wanted))
-            for parameter, (marker, wanted) in plan.resolved.items()
-        }
+        node.needs = self._needed(plan, (*above, identity), lambda _: owner)
         return node
 
     def _free_key(self, name: str) -> str:
@@ -101,10 +133,9 @@ class Resolvers:
         ctx: RequestContext[Any],
         params: t.RawCallToolParams,
         arguments: dict[str, Any],
-        inject: Callable[[dict[str, Injected]], dict[str, Any]],
-        invoke: Invoke,
+        calling: Calling,
     ) -> dict[str, Any] | t.InputRequiredResult:
-        """The resolved parameters by name, or the questions that the client has to answer first.
+        """Return the resolved parameters by name, or the questions that the client has to answer first.
 
         Raises:
             ToolError: The user declined, or answered what does not fit.
@@ -112,11 +143,11 @@ class Resolvers:
             MissingClientCapability: The client cannot be asked.
         """
         asking: _Live | _Rounds = _Rounds(ctx, params, self._sealer) if is_modern(ctx.protocol_version) else _Live(ctx)
-        call = _Call(asking, arguments, inject, invoke)
+        call = _Call(asking, arguments, calling)
         filled: dict[str, Any] = {}
-        for name, (node, wants_outcome) in self._needs.items():
+        for name, need in self._needs.items():
             try:
-                filled[name] = await call.value(node, wants_outcome=wants_outcome)
+                filled[name] = await call.value(need)
             except _Pending:
                 continue  # the others may have questions for the same round
         return asking.questions() or filled
@@ -125,22 +156,25 @@ class Resolvers:
 class _Call:
     """The values of one call; each resolver runs at most once in it."""
 
-    def __init__(
-        self,
-        asking: _Live | _Rounds,
-        arguments: dict[str, Any],
-        inject: Callable[[dict[str, Injected]], dict[str, Any]],
-        invoke: Invoke,
-    ) -> None:
+    def __init__(self, asking: _Live | _Rounds, arguments: dict[str, Any], calling: Calling) -> None:
         self._asking = asking
         self._arguments = arguments
-        self._inject = inject
-        self._invoke = invoke
+        self._calling = calling
         self._values: dict[str, Any] = {}
         self._pending: set[str] = set()
 
-    async def value(self, node: _Node, *, wants_outcome: bool) -> Any:
-        """What a resolver gives to one who wants the outcome of its question, or the answer alone."""
+    async def value(self, need: _Need) -> Any:
+        """Return what a resolver gives to one who wants the outcome of its question, or the answer alone.
+
+        Raises:
+            TypeError: The parameter does not take it.
+        """
+        value = await self._value(need.node, wants_outcome=need.wants_outcome)
+        if need.wants_outcome:  # which the user chooses, whatever the parameter says
+            return value
+        return need.check(need.node.plan.name, value)
+
+    async def _value(self, node: _Node, *, wants_outcome: bool) -> Any:
         if node.key in self._pending:
             raise _Pending
         if node.key not in self._values:
@@ -163,21 +197,22 @@ class _Call:
     async def _run(self, node: _Node) -> Any:
         keywords: dict[str, Any] = {}
         pending = False
-        for name, (needed, wants_outcome) in node.needs.items():
+        for name, need in node.needs.items():
             try:
-                keywords[name] = await self.value(needed, wants_outcome=wants_outcome)
+                keywords[name] = await self.value(need)
             except _Pending:
                 pending = True
         if pending:
             raise _Pending
-        keywords.update(self._inject(node.plan.injected))
+        keywords.update(self._calling.inject(node.plan.injected))
         keywords.update({name: self._arguments[name] for name in node.arguments})
-        value = await self._invoke(node.plan, keywords)
+        value = await self._calling.invoke(node.plan, keywords)
+        value = await self._calling.entered(value)
         if isinstance(value, Elicit):
             elicit = cast("Elicit[Any]", value)
             form: Form[Any] = Form(elicit.schema)
             params = t.ElicitRequestFormParams(
-                message=elicit.message, requested_schema=form.requested_schema, mode="form"
+                message=elicit.message, requested_schema=form.asked_of(self._asking.revision), mode="form"
             )
             answer = await self._asking.ask(node.key, "elicitation/create", params, t.ElicitResult)
             return _Outcome(form.read(answer), elicit.message)
@@ -208,6 +243,7 @@ class _Live:
 
     def __init__(self, ctx: RequestContext[Any]) -> None:
         self._ctx = ctx
+        self.revision = ctx.protocol_version
 
     async def ask(self, key: str, method: t.InputMethod, params: Any, kind: Any) -> Any:
         try:
@@ -227,12 +263,12 @@ class _Rounds:
 
     def __init__(self, ctx: RequestContext[Any], params: t.RawCallToolParams, sealer: RequestStateSealer) -> None:
         self._ctx = ctx
+        self.revision = ctx.protocol_version
         self._sealer = sealer
         self._given = params.input_responses or {}
         state: Any = {} if params.request_state is None else sealer.open(ctx, params.request_state)
-        state = state if codec.is_object(state) else {}
-        self._asked: dict[str, str] = state.get("asked", {})
-        self._answers: dict[str, Any] = state.get("answers", {})
+        self._asked = _member(state, "asked")
+        self._answers = _member(state, "answers")
         self._open: dict[str, t.InputRequest] = {}
         self._digests: dict[str, str] = {}
 
@@ -254,8 +290,17 @@ class _Rounds:
         if not self._open:
             return None
         answers = {key: answer for key, answer in self._answers.items() if key in self._digests}
-        state = self._sealer.seal(self._ctx, {"asked": self._digests, "answers": answers})
+        try:
+            state = self._sealer.seal(self._ctx, {"asked": self._digests, "answers": answers})
+        except ValueError as exc:
+            raise ToolError(f"the answers so far are too long to be kept for the next round: {exc}") from exc
         return t.InputRequiredResult(input_requests=self._open, request_state=state)
+
+
+def _member(state: Any, name: str) -> dict[str, Any]:
+    """Return an object in a state; a state of the author's own, under the same keys, has none."""
+    found = state.get(name) if codec.is_object(state) else None
+    return found if codec.is_object(found) else {}
 
 
 _DIGEST: Final = 32
@@ -278,12 +323,12 @@ def _identity(function: Callable[..., Any]) -> Any:
 
 
 def _check_questions(owner: str, name: str, returns: Any) -> None:
-    asked = [arm for arm in union_arms(returns) if (get_origin(arm) or arm) in (Elicit, Sample, ListRoots)]
+    asked = [meant for arm in arms(returns) if (meant := meaning(arm)).cls in (Elicit, Sample, ListRoots)]
     if len(asked) > 1:
         raise InvalidSignature(f"{owner}: resolver {name!r} may ask several things; make it several resolvers")
     for arm in asked:
-        if get_origin(arm) is Elicit:
+        if arm.origin is Elicit:
             try:
-                Form(get_args(arm)[0])
+                Form(arm.arguments[0])
             except InvalidSignature as exc:
                 raise InvalidSignature(f"{owner}: resolver {name!r}: {exc}") from exc

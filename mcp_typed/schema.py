@@ -10,6 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import enum
+import functools
+import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, cast
 
@@ -27,7 +30,8 @@ from pydantic_core import core_schema as cs
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
-from mcp_typed.plain import find_non_finite, refuse, to_builtins
+from mcp_typed.plain import TooDeep, Unsendable, find_non_finite, refuse, to_builtins
+from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched, with_parts
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
 
@@ -35,53 +39,178 @@ Mode = Literal["validation", "serialization"]
 
 
 class Shape:
-    """What the values of one core schema look like in JSON. `title` is what errors call it."""
+    """What the values of one core schema look like in JSON. `title` is what errors call it.
+
+    What is sent is what was validated, and fits the published schema, at the cost of one
+    validation and one serialization. pydantic alone does not see to that: an instance passes
+    validation unread, whoever made it and whatever was done to it since. So it is looked at
+    while it is written, by `watched`; only what does not fit is read once more, by `mending`.
+    """
 
     def __init__(self, core: CoreSchema, title: str | None = None) -> None:
-        exact = rewritten(core)
-        config: Any = {"title": title} if title is not None else {}
+        self._core = core
+        self._exact = rewritten(core)
+        config: Any = {} if title is None else {"title": title}
+        self._config: Any = config
         # Classes within keep validators and serializers of their own, made before the rewriting.
-        validator = SchemaValidator(exact, config, _use_prebuilt=False)
+        validator = SchemaValidator(self._exact, config, _use_prebuilt=False)
         self.validate: Callable[[Any], Any] = validator.validate_python
-        self.validate_json: Callable[[bytes], Any] = validator.validate_json
-        serializer = SchemaSerializer(exact, cast("Any", {**config, **_FINITE}), _use_prebuilt=False)
+        self.validate_json: Callable[..., Any] = validator.validate_json
+        self._title = validator.title
+        self._is_sure = is_sure(self._exact)
+        writing = self._exact if self._is_sure else watched(self._exact)
+        serializer = SchemaSerializer(writing, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
         self._write = serializer.to_json
-        self._plain = serializer.to_python
+
+    @functools.cached_property
+    def _mend(self) -> Callable[[Any], Any]:
+        config: Any = {"title": self._title}
+        return SchemaValidator(mending(self._exact), config, _use_prebuilt=False).validate_python
 
     def to_json(self, value: Any) -> bytes:
         """The value as JSON. Numbers that JSON does not have are written as `NaN` or `Infinity`.
 
-        A model may have been made without validation: the serializer notices, and the
-        validator says what is wrong, by its field.
-
         Raises:
             ValidationError: A part of the value is not what it was declared to be.
+            Unsendable: What a serializer gives is not what it was declared to give.
             PydanticSerializationError: It cannot be written.
         """
+        data = self._written_surely(value) if self._is_sure else self._written_watched(value)
+        return self._scrubbed(value) if _LOST_KEY in data else data
+
+    def _written_surely(self, value: Any) -> bytes:
+        try:
+            return self._write(value, by_alias=True, warnings=False)
+        except PydanticSerializationError:
+            return self._written(value)
+
+    def _written_watched(self, value: Any) -> bytes:
+        outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
+        try:
+            data = self._written(value)
+            return data if data.count(b"null") == nulls.seen or self._fits(data) else self._mended(value)
+        finally:
+            nulls.seen = outer
+
+    def _written(self, value: Any) -> bytes:
         try:
             return self._write(value, by_alias=True, warnings="error")
         except PydanticSerializationError as exc:
-            if "surrogates" in str(exc):
-                return self._scrubbed(value)
-            data = self._write(value, by_alias=True, warnings=False)
-            self.validate_json(data)
-            return data
+            text = str(exc)
+            if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
+                raise TooDeep from None
+            return self._scrubbed(value) if "surrogates" in text else self._mended(value)
+
+    def _mended(self, value: Any) -> bytes:
+        """A value that did not fit as it was, read once more."""
+        mended = self._mend(value)
+        nulls.seen = 0
+        try:
+            data = self._write(mended, by_alias=True, warnings="error")
+        except PydanticSerializationError as exc:
+            raise _fault_of_serializer(exc) from exc
+        if data.count(b"null") != nulls.seen and not self._fits(data):
+            raise Unsendable("the returned value does not fit the output schema: there is null where it is not allowed")
+        return data
+
+    def _fits(self, data: bytes) -> bool:
+        """Whether JSON is of the kinds that are published. Slow; asked where the count of `null` leaves a doubt."""
+        try:
+            plain = codec.decode_any(data)
+        except (codec.Misfit, codec.Undecodable):  # a number that JSON does not have, of which others tell
+            return True
+        return fits(self._published, plain, self._published.get("$defs", {}))
+
+    @functools.cached_property
+    def _published(self) -> dict[str, Any]:
+        return json_schema(self._core, "serialization")
 
     def _scrubbed(self, value: Any) -> bytes:
         """A value with text in it that is not valid Unicode (P-13)."""
-        plain = self._plain(value, mode="json", by_alias=True, warnings=False)
+        try:
+            plain = self._plain(self._mend(value))
+        except PydanticSerializationError as exc:
+            raise _fault_of_serializer(exc) from exc
         fault = find_non_finite(plain)
         if fault is not None:
             raise fault
         return codec.encode(plain)
 
-    def quick_json(self, value: Any) -> bytes:
-        """The same without looking for parts that were made without validation."""
-        try:
-            return self._write(value, by_alias=True)
-        except PydanticSerializationError:
-            return self.to_json(value)
+    @functools.cached_property
+    def _plain(self) -> Callable[[Any], Any]:
+        """Like `_write`, to plain values; keys are still as they were, for pydantic writes them with loss."""
+        schema = _with_marked_keys(self._exact if self._is_sure else watched(self._exact))
+        serializer = SchemaSerializer(schema, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
 
+        def plain(value: Any) -> Any:
+            return _with_keys(serializer.to_python(value, mode="json", by_alias=True, warnings="error"))
+
+        return plain
+
+
+_DEPTH: Final = ("TooDeep", "RecursionError", "Circular reference detected")
+"""What the text of an error has of a value that contains itself, or is nested too deep."""
+
+_LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
+"""What pydantic writes for a lone surrogate in a key of an object, without a word."""
+
+
+def _with_marked_keys(schema: Any) -> Any:
+    """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
+    changed: dict[str, Any] = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
+    own = changed.get("serialization")
+    if changed["type"] == "dict" and changed.get("keys_schema", {}).get("type", "any") in ("str", "any"):
+        keys = dict(changed.get("keys_schema") or cs.any_schema())
+        keys["serialization"] = cs.plain_serializer_function_ser_schema(_marked)
+        return {**changed, "keys_schema": keys}
+    if own is not None and own["type"] in ("function-plain", "function-wrap") and "return_schema" not in own:
+        changed["serialization"] = {**own, "function": _marking(own["function"])}
+    return changed
+
+
+def _marking(write: Callable[..., Any]) -> Callable[..., Any]:
+    def marked(*given: Any) -> Any:
+        return _all_marked(write(*given))
+
+    return marked
+
+
+def _marked(key: Any) -> Any:
+    return key.encode("utf-8", "surrogatepass").hex() + _MARK if isinstance(key, str) else key
+
+
+_MARK: Final = ":mcp-typed-key"
+
+
+def _all_marked(value: Any) -> Any:
+    if is_object(value):
+        return {_marked(key): _all_marked(item) for key, item in value.items()}
+    return [_all_marked(item) for item in value] if is_array(value) else value
+
+
+def _with_keys(value: Any) -> Any:
+    if is_object(value):
+        return {_unmarked(key): _with_keys(item) for key, item in value.items()}
+    return [_with_keys(item) for item in value] if is_array(value) else value
+
+
+def _unmarked(key: str) -> str:
+    if not key.endswith(_MARK):
+        return key
+    return bytes.fromhex(key.removesuffix(_MARK)).decode("utf-8", "surrogatepass")
+
+
+def _fault_of_serializer(exc: PydanticSerializationError) -> Exception:
+    """What is wrong with a valid value that is not written as declared; other faults stay what they are."""
+    text = str(exc)
+    if "PydanticSerializationUnexpectedValue" not in text:
+        return exc
+    names = dict.fromkeys(_FIELD.findall(text))
+    where = f" ({', '.join(itertools.islice(names, 10))})" if names else ""
+    return Unsendable(f"the returned value is not written as its serializer declares{where}")
+
+
+_FIELD: Final = re.compile(r"field_name='([^']{1,100})'")
 
 _FINITE: Final = {"ser_json_inf_nan": "constants"}
 
@@ -97,26 +226,6 @@ def core_schema(annotation: Any) -> CoreSchema:
 
 # --- rewriting a core schema ----------------------------------------------------------------------
 
-_SINGLE: Final = (
-    "schema",
-    "items_schema",
-    "keys_schema",
-    "values_schema",
-    "extras_schema",
-    "extras_keys_schema",
-    "lax_schema",
-    "strict_schema",
-    "json_schema",
-    "python_schema",
-    "arguments_schema",
-    "return_schema",
-    "serialization",
-)
-"""Members of a core schema that are core schemas; `items_schema` may be a list of them."""
-
-_MANY: Final = ("fields", "choices", "steps", "definitions", "computed_fields", "arguments")
-"""Members that hold several, in a list or a dict. A choice may carry a label."""
-
 
 def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.
@@ -129,13 +238,13 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     changed: dict[str, Any] = dict(schema)
     if own is not None:
         changed["config"] = {**_FINITE, **own}
-    for name in _SINGLE:
+    for name in SINGLE:
         inner = changed.get(name)
         if is_object(inner):
             changed[name] = rewritten(inner, config)
         elif is_array(inner):
             changed[name] = [rewritten(item, config) for item in inner]
-    for name in _MANY:
+    for name in MANY:
         inner = changed.get(name)
         if is_object(inner):
             changed[name] = {key: rewritten(item, config) if is_object(item) else item for key, item in inner.items()}
@@ -145,6 +254,8 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
         return _base64(changed, config)
     if kind == "literal":
         return _literal(changed)
+    if kind == "enum" and issubclass(changed["cls"], enum.Flag):
+        return _flag(changed)
     if kind == "any" and "serialization" not in changed:
         changed["serialization"] = _UNTYPED
     return changed
@@ -187,6 +298,20 @@ def _literal(schema: dict[str, Any]) -> Any:
     return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema))
 
 
+def _flag(schema: dict[str, Any]) -> Any:
+    """A flag takes its numbers from the keys of a JSON object too, where they are texts."""
+    ref = schema.pop("ref", None)
+    from_json: Any = cs.no_info_before_validator_function(_number_in, cast("Any", dict(schema)))
+    return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema), ref=ref)
+
+
+def _number_in(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and _INTEGER.fullmatch(value) else value
+
+
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
+
+
 def _encoded(value: bytes) -> str:
     return base64.b64encode(value).decode("ascii")
 
@@ -222,7 +347,33 @@ class _Generator(GenerateJsonSchema):
         shown = super().bytes_schema(schema)
         if self._config.ser_json_bytes == "utf8":
             shown["contentEncoding"] = "base64"
+            if "minLength" in shown:  # with or without padding
+                shown["minLength"] = -(-4 * shown["minLength"] // 3)
+            if "maxLength" in shown:
+                shown["maxLength"] = 4 * -(-shown["maxLength"] // 3)
         return shown
+
+    def enum_schema(self, schema: cs.EnumSchema) -> dict[str, Any]:
+        """The values of an enum; those of a flag may be combined, so that no list has them all."""
+        shown = super().enum_schema(schema)
+        if issubclass(schema["cls"], enum.Flag):
+            del shown["enum"]
+            shown["type"] = "integer"
+        return shown
+
+    def float_schema(self, schema: cs.FloatSchema) -> dict[str, Any]:
+        """A number, or what the author's configuration writes for one that JSON does not have."""
+        shown = super().float_schema(schema)
+        instead = _INSTEAD.get(self._config.config_dict.get("ser_json_inf_nan", ""))
+        if self.mode == "validation" or instead is None or schema.get("allow_inf_nan") is False:
+            return shown
+        return {"anyOf": [shown, instead]}
+
+    def ser_schema(self, schema: Any) -> dict[str, Any] | None:
+        """What a serializer gives: anything, where its author did not declare it."""
+        shown = super().ser_schema(schema)
+        unknown = shown is None and schema["type"] in ("function-plain", "function-wrap")
+        return {} if unknown and is_of_author(schema["function"]) else shown
 
     def encode_default(self, dft: Any) -> Any:
         """A default as the model reads it."""
@@ -234,6 +385,12 @@ class _Generator(GenerateJsonSchema):
         if find_non_finite(plain) is not None or b'"$ref"' in codec.encode(plain):
             raise PydanticSerializationError(f"{dft!r} has no JSON")
         return plain
+
+
+_INSTEAD: Final[dict[str, dict[str, Any]]] = {
+    "strings": {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]},
+    "null": {"type": "null"},
+}
 
 
 def json_schema(core: CoreSchema, mode: Mode) -> dict[str, Any]:
@@ -394,9 +551,13 @@ def fits(node: Any, value: Any, definitions: dict[str, Any]) -> bool:
     if set(_KINDS[type(value)]).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
         return False
     if is_array(value):
-        return all(fits(node.get("items", {}), item, definitions) for item in value)
+        first: list[Any] = node.get("prefixItems", [])
+        rest: Any = node.get("items", {})
+        nodes = itertools.chain(first, itertools.repeat(rest))
+        return all(fits(inner, item, definitions) for inner, item in zip(nodes, value, strict=False))
     if is_object(value):
         known: dict[str, Any] = node.get("properties", {})
-        rest = node.get("additionalProperties", True)
+        patterns: dict[str, Any] = node.get("patternProperties", {})
+        rest = {"anyOf": list(patterns.values())} if patterns else node.get("additionalProperties", True)
         return all(fits(known.get(key, rest), item, definitions) for key, item in value.items())
     return True

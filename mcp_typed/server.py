@@ -7,22 +7,39 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, overload
 
 from msgspec import Raw
 
-from mcp_core import RequestContext, Server, codec
+from mcp_core import RequestContext, Server, codec, envelope
 from mcp_core import types as t
 from mcp_core.dispatch import Middleware
 from mcp_core.errors import InvalidParams
 from mcp_core.journal import Journal
+from mcp_core.messages import ErrorResponse, Response, decode_frame
 from mcp_core.request_state import RequestStateSealer
+from mcp_core.results import SERVER_INFO
+from mcp_core.revisions import LATEST_REVISION
 from mcp_core.subscriptions import SubscriptionBus, ToolsListChanged
-from mcp_core.threads import WorkerThreads
+from mcp_core.threads import MAX_WAITING, WorkerThreads
 from mcp_typed.arguments import Unknown
 from mcp_typed.context import Context
 from mcp_typed.errors import ToolError
+from mcp_typed.failures import failures_kept
 from mcp_typed.lint import Finding, findings
+from mcp_typed.missing import missing
+from mcp_typed.options import (
+    LISTED,
+    checked_icons,
+    known_options,
+    one_of,
+    optional_text,
+    positive_count,
+    refuse,
+    switch,
+    taken_lifespan,
+    text,
+)
 from mcp_typed.tools import FunctionTool, InvalidArgumentsHook, Policy, Run
 
 if TYPE_CHECKING:
@@ -47,8 +64,10 @@ class MCPServer:
     - `run`: plain functions in worker `threads` (that many at a time), or `"inline"` on the
       event loop, where they must not block.
     - `timeout`: seconds a call may take. `max_concurrency`: how many calls of one tool may
-      run at once; further ones wait.
+      run at once; further ones wait. `max_waiting`: how many calls may wait for a thread,
+      and for their turn at one tool; further ones are told that the server is busy.
     - `unknown_arguments`: whether arguments that a tool does not have are ignored or refused.
+      Members of an argument that are unknown are its own type's business.
     - `mask_errors`: whether the model gets an error id (the log has it too) in place of the
       text of an exception that is no `ToolError`.
     - `on_invalid_arguments`: makes the text, or the whole result, for arguments that do not fit.
@@ -74,6 +93,7 @@ class MCPServer:
         run: Run = "thread",
         timeout: float | None = None,
         max_concurrency: int | None = None,
+        max_waiting: int = MAX_WAITING,
         unknown_arguments: Unknown = "ignore",
         mask_errors: bool = True,
         on_invalid_arguments: InvalidArgumentsHook | None = None,
@@ -82,17 +102,38 @@ class MCPServer:
         request_state: RequestStateSealer | None = None,
         subscriptions: SubscriptionBus | None = None,
     ) -> None:
-        if on_duplicate not in ("error", "replace", "ignore"):
-            raise ValueError(f'on_duplicate must be "error", "replace" or "ignore"; got {on_duplicate!r}')
+        """
+        Raises:
+            InvalidOption: An option is of no use; the text says which, and what it takes.
+        """
+        text("name", name)
+        text("version", version)
+        for option, value in {
+            "title": title,
+            "description": description,
+            "instructions": instructions,
+            "website_url": website_url,
+        }.items():
+            optional_text(option, value)
+        taken_lifespan(lifespan)
+        positive_count("threads", threads, "threads")
+        positive_count("max_waiting", max_waiting, "calls")
+        one_of("on_duplicate", on_duplicate, "error", "replace", "ignore")
+        switch("inline_refs", inline_refs)
+        _check_sealer(request_state)
+        _check_bus(subscriptions)
         self._tools: dict[str, FunctionTool] = {}
         self._on_duplicate = on_duplicate
         self._policy = Policy(
-            threads=WorkerThreads(threads), sealer=request_state or RequestStateSealer(), inline_refs=inline_refs
+            threads=WorkerThreads(threads, max_waiting=max_waiting),
+            sealer=request_state or RequestStateSealer(),
+            inline_refs=inline_refs,
         ).but(
             mask_errors=mask_errors,
             run=run,
             timeout=timeout,
             max_concurrency=max_concurrency,
+            max_waiting=max_waiting,
             unknown_arguments=unknown_arguments,
             on_invalid_arguments=on_invalid_arguments,
         )
@@ -104,7 +145,7 @@ class MCPServer:
             description=description,
             instructions=instructions,
             website_url=website_url,
-            icons=icons,
+            icons=checked_icons(icons),
             lifespan=lifespan,
             subscriptions=True if subscriptions is None else subscriptions,
             on_list_tools=self._on_list_tools,
@@ -152,6 +193,12 @@ class MCPServer:
         """What is around every message, the first outermost; append to it before serving."""
         return self.server.middleware
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Only for what is not there: an AttributeError is what `hasattr` expects.
+            raise AttributeError(missing(name), name=name, obj=self)
+
     # --- registration -----------------------------------------------------------------------
 
     @overload
@@ -164,7 +211,7 @@ class MCPServer:
         *,
         title: str | None = None,
         description: str | None = None,
-        annotations: t.ToolAnnotations | None = None,
+        annotations: t.ToolAnnotations | dict[str, Any] | None = None,
         icons: list[t.Icon] | None = None,
         meta: dict[str, Any] | None = None,
         structured_output: bool | None = None,
@@ -180,15 +227,18 @@ class MCPServer:
         The function itself is returned unchanged. With `structured_output=True` a return
         annotation without a schema is an error, with `False` it stays Python's own
         business. `run`, `timeout`, `max_concurrency` and `unknown_arguments` are as on the
-        server, for this tool.
+        server, for this tool; `timeout=math.inf` is none.
 
         Raises:
             InvalidSignature: It cannot be one.
+            InvalidOption: An option is of no use; the text says which, and what it takes.
             ValueError: There is one of that name, or it has no name.
         """
+        known_options("a tool", options, _TOOL_OPTIONS)
         if callable(name):
-            self.add_tool(name)
+            self.add_tool(name, **options)
             return name
+        optional_text("name", name)
 
         def register(function: Callable[P, R]) -> Callable[P, R]:
             self.add_tool(function, name=name, **options)
@@ -211,6 +261,7 @@ class MCPServer:
 
         Clients that asked are told that the list has changed. May be called from any thread.
         """
+        known_options("a tool", options, _TOOL_OPTIONS)
         policy = self._policy.but(
             run=run, timeout=timeout, max_concurrency=max_concurrency, unknown_arguments=unknown_arguments
         )
@@ -231,7 +282,7 @@ class MCPServer:
             ToolError: There is none of that name.
         """
         if self._tools.pop(name, None) is None:
-            raise ToolError(f"Unknown tool: {name}")
+            raise ToolError(_unknown(name))
         self._changed()
 
     def _changed(self) -> None:
@@ -257,13 +308,24 @@ class MCPServer:
     ) -> t.CallToolResult:
         """Call a tool, for a test or from another tool (which then passes its context on).
 
+        Without a context the call goes through middleware and observers, as a client's does,
+        and the lifespan is entered by the first such call and kept until `aclose`.
+
         Raises:
-            ToolError: It failed; the text is what the model would read.
-            MCPError: There is no such tool, or it raised one.
+            ToolError: It failed, or there is none of that name; the text is what the model
+                would read, and `__cause__` the exception that made it fail.
+            MCPError: It raised one.
         """
-        result = await (self._call_alone(name, arguments) if context is None else self._call(name, arguments, context))
+        if name not in self._tools:
+            raise ToolError(_unknown(name))
+        with failures_kept() as failures:
+            if context is None:
+                result = await self._call_alone(name, arguments)
+            else:
+                result = await self._call(name, arguments, context)
         if result.is_error:
-            raise ToolError(next((block.text for block in result.content if isinstance(block, t.TextContent)), ""))
+            text = next((block.text for block in result.content if isinstance(block, t.TextContent)), "")
+            raise ToolError(text) from (failures[-1] if failures else None)
         return result
 
     async def _call(self, name: str, arguments: dict[str, Any] | None, context: Context[Any]) -> t.CallToolResult:
@@ -276,14 +338,36 @@ class MCPServer:
         return result
 
     async def _call_alone(self, name: str, arguments: dict[str, Any] | None) -> t.CallToolResult:
-        from mcp_core import Client
+        params: dict[str, Any] = {"name": name, "arguments": arguments or {}, "_meta": _META_OF_NOBODY}
+        request: dict[str, Any] = {"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params}
+        answer = await self.server.handle(codec.encode(request))
+        response = decode_frame(answer or b"")
+        if isinstance(response, ErrorResponse):
+            raise response.error
+        if not isinstance(response, Response):
+            raise ToolError(f"{name} was not answered")
+        shown: Any = codec.decode_any(response.result)
+        # Who called is in the same process: the stamp tells clients what server they reached.
+        meta = shown.get("_meta")
+        if codec.is_object(meta):
+            meta.pop(SERVER_INFO, None)
+            if not meta:
+                del shown["_meta"]
+        if shown.get("resultType", "complete") != "complete":
+            raise ToolError(f"{name} asks for input, and there is no client to give it")
+        return codec.convert(shown, t.CallToolResult)
 
-        async with Client(self.server) as client:
-            return await client.call_tool(name, arguments)
+    async def aclose(self) -> None:
+        """Leave the lifespan that `call_tool` entered."""
+        await self.server.aclose()
 
     # --- the core's hooks ---------------------------------------------------------------------
 
-    def _on_list_tools(self, _ctx: RequestContext[Any], _params: Any) -> t.Prepared[t.ListToolsResult]:
+    def _on_list_tools(
+        self, _ctx: RequestContext[Any], params: t.PaginatedRequestParams
+    ) -> t.Prepared[t.ListToolsResult]:
+        if params.cursor is not None:
+            raise InvalidParams("Unknown cursor: the list has one page")
         if self._list is None:
             self._list = t.Prepared(t.ListToolsResult(tools=[tool.listed for tool in self._tools.values()]))
         return self._list
@@ -291,7 +375,7 @@ class MCPServer:
     def _on_call_tool(self, ctx: RequestContext[Any], params: t.RawCallToolParams) -> Any:
         tool = self._tools.get(params.name)
         if tool is None:
-            raise InvalidParams(f"Unknown tool: {params.name}")
+            raise InvalidParams(_unknown(params.name))
         return tool.call(ctx, params)
 
     # --- serving -------------------------------------------------------------------------------
@@ -307,6 +391,39 @@ class MCPServer:
     async def run_stdio_async(self, **options: Any) -> None:
         """Serve stdin and stdout from inside an event loop; options as `Server.run`."""
         await self.server.run_stdio_async(**options)
+
+
+_TOOL_OPTIONS: Final = (
+    *LISTED[:1],
+    "description",
+    *LISTED[1:],
+    "structured_output",
+    "run",
+    "timeout",
+    "max_concurrency",
+    "unknown_arguments",
+)
+
+_META_OF_NOBODY: Final[dict[str, Any]] = {envelope.PROTOCOL_VERSION: LATEST_REVISION, envelope.CLIENT_CAPABILITIES: {}}
+"""The `_meta` of a call that no client makes."""
+
+
+def _check_sealer(value: object) -> None:
+    if value is not None and not isinstance(value, RequestStateSealer):
+        refuse("request_state", "a RequestStateSealer", value)
+
+
+def _check_bus(value: object) -> None:
+    if value is not None and not all(callable(getattr(value, name, None)) for name in ("publish", "subscribe")):
+        refuse("subscriptions", "a SubscriptionBus", value)
+
+
+_NAME_SHOWN: Final = 200
+"""Characters of an unknown name that are told: the caller chose it."""
+
+
+def _unknown(name: str) -> str:
+    return f"Unknown tool: {name if len(name) <= _NAME_SHOWN else f'{name[:_NAME_SHOWN]}...'}"
 
 
 def _set_level(ctx: RequestContext[Any], params: t.SetLevelRequestParams) -> t.EmptyResult:

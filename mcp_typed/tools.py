@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import itertools
+import math
 import re
-import secrets
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
 from typing import Any, Final, Literal, cast
 
 import msgspec
@@ -18,17 +19,27 @@ from pydantic import ValidationError
 
 from mcp_core import MCPError, RequestContext, codec
 from mcp_core import types as t
-from mcp_core.backend import is_cancellation
 from mcp_core.journal import Journal
 from mcp_core.request_state import RequestStateSealer
-from mcp_core.threads import WorkerThreads
+from mcp_core.revisions import is_modern
+from mcp_core.threads import MAX_WAITING, PoolBusy, WorkerThreads
 from mcp_typed.arguments import Arguments, Unknown
 from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
-from mcp_typed.docstrings import documented
-from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.plain import NonFinite, to_builtins, to_json, to_text, unwrapped
-from mcp_typed.report import report
+from mcp_typed.docstrings import doc_of_call, documented
+from mcp_typed.errors import InvalidOption, InvalidSignature, ToolError
+from mcp_typed.failures import Failures
+from mcp_typed.options import (
+    checked_listing,
+    one_of,
+    optional_text,
+    positive_count,
+    positive_seconds,
+    refuse,
+    switch,
+)
+from mcp_typed.plain import ITEMS, NonFinite, Unsendable, to_json
+from mcp_typed.report import report_arguments
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
 from mcp_typed.signature import MISSING, Injected, Plan, inspect_function
@@ -38,10 +49,7 @@ __all__ = ["FunctionTool", "Policy"]
 _journal = Journal(__name__)
 
 Run = Literal["thread", "inline"]
-InvalidArgumentsHook = Callable[[str, ValidationError], "str | t.CallToolResult"]
-
-ERROR_META: Final = "mcpcore/error"
-"""Where the data of a `ToolError` is in the `_meta` of the result."""
+InvalidArgumentsHook = Callable[[str, ValidationError], "str | t.CallToolResult | Awaitable[str | t.CallToolResult]"]
 
 NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 """Names that every client takes (server/tools, "Tool Names")."""
@@ -50,7 +58,8 @@ NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,128}")
 class Policy(msgspec.Struct, kw_only=True, frozen=True):
     """How tools are run: a server's defaults, with what one tool says instead.
 
-    `timeout` is in seconds. `run` is where plain functions run.
+    `timeout` is in seconds. `run` is where plain functions run. `max_waiting` is how many
+    calls may wait for their turn, where `max_concurrency` lets no more run.
     """
 
     threads: WorkerThreads
@@ -59,22 +68,42 @@ class Policy(msgspec.Struct, kw_only=True, frozen=True):
     run: Run = "thread"
     timeout: float | None = None
     max_concurrency: int | None = None
+    max_waiting: int = MAX_WAITING
     unknown_arguments: Unknown = "ignore"
     inline_refs: bool = False
     on_invalid_arguments: InvalidArgumentsHook | None = None
 
     def but(self, **said: Any) -> Policy:
-        """The policy with what is said, `None` saying nothing."""
-        policy = msgspec.structs.replace(self, **{key: value for key, value in said.items() if value is not None})
-        if policy.run not in ("thread", "inline"):
-            raise ValueError(f'run must be "thread" or "inline"; got {policy.run!r}')
-        if policy.unknown_arguments not in ("ignore", "reject"):
-            raise ValueError(f'unknown_arguments must be "ignore" or "reject"; got {policy.unknown_arguments!r}')
-        if policy.timeout is not None and policy.timeout <= 0:
-            raise ValueError(f"timeout must be positive; got {policy.timeout!r}")
-        if policy.max_concurrency is not None and policy.max_concurrency < 1:
-            raise ValueError(f"max_concurrency must be at least 1; got {policy.max_concurrency!r}")
-        return policy
+        """Return the policy with what is said, `None` saying nothing.
+
+        Raises:
+            InvalidOption: An option is of no use.
+        """
+        given = {key: value for key, value in said.items() if value is not None}
+        for option, value in given.items():
+            check = _CHECKS.get(option)
+            if check is not None:
+                check(option, value)
+        if given.get("timeout") == math.inf:
+            given["timeout"] = None
+        return msgspec.structs.replace(self, **given)
+
+
+def _check_hook(option: str, value: object) -> None:
+    if not callable(value):
+        refuse(option, "a function of the tool's name and the ValidationError", value)
+
+
+_CHECKS: Final[dict[str, Callable[[str, Any], None]]] = {
+    "mask_errors": switch,
+    "run": lambda option, value: one_of(option, value, "thread", "inline"),
+    "timeout": positive_seconds,
+    "max_concurrency": lambda option, value: positive_count(option, value, "calls"),
+    "max_waiting": lambda option, value: positive_count(option, value, "calls"),
+    "unknown_arguments": lambda option, value: one_of(option, value, "ignore", "reject"),
+    "inline_refs": switch,
+    "on_invalid_arguments": _check_hook,
+}
 
 
 class FunctionTool:
@@ -88,24 +117,33 @@ class FunctionTool:
         name: str | None = None,
         description: str | None = None,
         structured_output: bool | None = None,
-        meta: dict[str, Any] | None = None,
         **listed: Any,
     ) -> None:
-        """`listed` are further fields of `Tool`: title, annotations, icons.
+        """`listed` are further options that `tools/list` shows: title, annotations, icons, meta.
 
         Raises:
             InvalidSignature: The function cannot be a tool.
+            InvalidOption: An option is of no use.
             ValueError: It has no name.
         """
+        if not callable(function):
+            refuse("a tool", "a function", function)
+        optional_text("name", name)
+        optional_text("description", description)
+        if structured_output is not None:
+            switch("structured_output", structured_output)
         self.name = name or _name_of(function)
         self.plan = inspect_function(function, self.name)
         self.policy = policy
+        self._failures = Failures(self.name, mask_errors=policy.mask_errors)
+        self._check_timeout()
         said, described = documented(_documented_object(function))
         self._arguments = Arguments(
             self.plan, described, unknown=policy.unknown_arguments, inline_refs=policy.inline_refs
         )
         self._returns = Returns(self.plan, structured_output=structured_output, inline_refs=policy.inline_refs)
         self._validate, self._scalar = self._arguments.validate, self._returns.scalar
+        self._mirrored = self._arguments.mirrored
         self._resolvers = Resolvers(self.plan, policy.sealer) if self.plan.resolved else None
         if self._resolvers is not None and asks_for_input(self.plan.returns):
             names = ", ".join(map(repr, self.plan.resolved))
@@ -125,9 +163,16 @@ class FunctionTool:
             description=description or said,
             input_schema=self._arguments.schema,
             output_schema=self._returns.schema,
-            _meta=meta,
-            **listed,
+            **checked_listing(listed),
         )
+
+    def _check_timeout(self) -> None:
+        plan, policy = self.plan, self.policy
+        if policy.timeout is not None and policy.run == "inline" and not plan.is_async:
+            raise InvalidOption(
+                f"tool {self.name!r}: timeout must be left out, or math.inf, where a plain function runs inline, "
+                f"which nothing can interrupt; got {policy.timeout!r}: make it async, or let it run in a thread"
+            )
 
     def _needs_no_more(self) -> bool:
         """Whether a call is no more than calling the function with the arguments."""
@@ -151,116 +196,141 @@ class FunctionTool:
         try:
             keywords = self._validate(bytes(params.arguments))
         except Exception as exc:
-            keywords = self._second_look(params, exc)
-            if isinstance(keywords, t.CallToolResult):
+            keywords = self._second_look(ctx, params, exc)
+            if not codec.is_object(keywords):
                 return keywords
+        if self._mirrored is not None and ctx.headers is not None and is_modern(ctx.protocol_version):
+            self._mirrored.check(bytes(params.arguments), keywords)
         if self._async is not None:
-            return self._awaited(self._async, keywords)
+            return self._awaited(ctx, self._async, keywords)
         if self._inline is None:
             return self._called(ctx, params, keywords)
         try:
             value = self._inline(**keywords)
         except BaseException as exc:
-            return self._raised(exc)
-        return self._awaited(lambda: value, {}) if inspect.isawaitable(value) else self._sent(value)
+            return self._failures.raised(ctx, exc)
+        return self._awaited(ctx, lambda: value, {}) if inspect.isawaitable(value) else self._sent(ctx, value)
 
-    def _second_look(self, params: t.RawCallToolParams, first: Exception) -> Any:
-        """The arguments after all, or what is wrong with them."""
+    def _second_look(self, ctx: RequestContext[Any], params: t.RawCallToolParams, first: Exception) -> Any:
+        """Return the arguments after all, or the result that says what is wrong with them, or what to await for it."""
         try:
             if not isinstance(first, ValidationError):
                 raise first
             return self._arguments.second_look(bytes(params.arguments), first)
         except ValidationError as exc:
-            return self._invalid(exc, params)
+            return self._invalid(ctx, exc, params)
         except MCPError:
             raise
         except Exception as exc:  # a validator of the author's
-            return self._crashed(exc)
+            return self._failures.crashed(ctx, exc)
 
     async def _called(self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]) -> Any:
         try:
             if self._is_simple:
-                value = await self._call_plan(self.plan, keywords)
+                value = await self.call_plan(self.plan, keywords)
             else:
                 value = await self._invoke_with_all(ctx, params, keywords)
         except BaseException as exc:
-            return self._raised(exc)
-        return self._sent(value)
+            return self._failures.raised(ctx, exc)
+        return self._sent(ctx, value)
 
-    async def _awaited(self, function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
+    async def _awaited(self, ctx: RequestContext[Any], function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
         try:
             value = await function(**keywords)
             if type(value) is self._scalar:  # as `_sent` does, one call earlier
                 return scalar_result(value)
         except BaseException as exc:
-            return self._raised(exc)
-        return self._sent(value)
+            return self._failures.raised(ctx, exc)
+        return self._sent(ctx, value)
 
-    def _raised(self, exc: BaseException) -> t.CallToolResult:
-        """What the model reads of an exception; those that are not the model's go on."""
-        if isinstance(exc, ToolError):
-            return self._told(exc)
-        if isinstance(exc, MCPError | KeyboardInterrupt | GeneratorExit) or is_cancellation(exc):
-            raise exc
-        return self._crashed(exc)
-
-    def _sent(self, value: Any) -> Any:
+    def _sent(self, ctx: RequestContext[Any], value: Any) -> Any:
         """The result for a returned value, or what is wrong with it."""
         try:
             return scalar_result(value) if type(value) is self._scalar else self._returns.result(value)
         except ValidationError as exc:
-            places = {".".join(map(str, fault["loc"])) for fault in exc.errors(include_input=False, include_url=False)}
-            _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, ", ".join(places))
-            return self._failed(report(exc))
+            return self._failures.misfit(ctx, exc)
         except NonFinite as exc:
-            _journal.warning("tool %s returned a number that JSON does not have: %s", self.name, str(exc))
-            return self._failed(str(exc))
+            return self._failures.non_finite(ctx, exc)
+        except Unsendable as exc:
+            return self._failures.unsendable(ctx, exc)
         except Exception as exc:  # it cannot be written: the author's business, not the model's
-            return self._crashed(exc)
+            return self._failures.crashed(ctx, exc)
+
+    # --- arguments that do not fit --------------------------------------------------------------
+
+    def _invalid(self, ctx: RequestContext[Any], exc: ValidationError, params: t.RawCallToolParams) -> Any:
+        hook = self.policy.on_invalid_arguments
+        _journal.debug("tool %s refused its arguments: %s", self.name, _names_in(params.arguments))
+        if hook is None:
+            return self._failures.refused(exc, report_arguments(exc))
+        try:
+            said: Any = hook(self.name, exc)
+            return self._said_later(ctx, exc, said) if inspect.isawaitable(said) else self._said(exc, said)
+        except MCPError:
+            raise
+        except Exception as fault:
+            return self._failures.crashed(ctx, fault)
+
+    async def _said_later(self, ctx: RequestContext[Any], exc: ValidationError, said: Any) -> t.CallToolResult:
+        try:
+            return self._said(exc, await said)
+        except BaseException as fault:
+            return self._failures.raised(ctx, fault)
+
+    def _said(self, exc: ValidationError, said: object) -> t.CallToolResult:
+        if isinstance(said, t.CallToolResult):
+            return said
+        if not isinstance(said, str):
+            raise TypeError(f"on_invalid_arguments must return a str or a CallToolResult; got {said!r}")
+        return self._failures.refused(exc, said)
+
+    # --- the function's value -------------------------------------------------------------------
 
     async def _invoke_with_all(
         self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]
     ) -> Any:
         """The function's value, with limits, injected and resolved parameters."""
         async with self._turn():
-            cancellation = Cancellation() if "cancellation" in self._asked() else None
-
-            def inject(wanted: dict[str, Injected]) -> dict[str, Any]:
-                given: dict[Injected, Any] = {
-                    "context": Context(ctx),
-                    "core context": ctx,
-                    "cancellation": cancellation,
-                }
-                return {name: given[what] for name, what in wanted.items()}
-
+            calling = _Calling(self, ctx)
             try:
-                return await self._in_time(self._whole(ctx, params, keywords, inject))
+                return await self._in_time(self._whole(ctx, params, keywords, calling))
             except BaseException:
-                if cancellation is not None:
-                    cancellation.request()
+                if calling.cancellation is not None:
+                    calling.cancellation.request()
                 raise
-
-    def _asked(self) -> set[str]:
-        # A resolver may ask for the token too; one for the whole call serves them all.
-        return {"cancellation"} if self._resolvers is not None else set(self.plan.injected.values())
 
     async def _whole(
         self,
         ctx: RequestContext[Any],
         params: t.RawCallToolParams,
         keywords: dict[str, Any],
-        inject: Callable[[dict[str, Injected]], dict[str, Any]],
+        calling: _Calling,
     ) -> Any:
-        if self._resolvers is not None:
-            resolved = await self._resolvers.resolve(ctx, params, keywords, inject, self._call_plan)
+        if self._resolvers is None:
+            return await self._value(ctx, keywords, calling)
+        async with calling.resources:
+            resolved = await self._resolvers.resolve(ctx, params, keywords, calling)
             if isinstance(resolved, t.InputRequiredResult):
                 return resolved
             keywords.update(resolved)
-        keywords.update(inject(self.plan.injected))
-        value = await self._call_plan(self.plan, keywords)
+            return await self._value(ctx, keywords, calling)
+        raise RuntimeError("a resolver suppressed the exception that had ended the call")
+
+    async def _value(self, ctx: RequestContext[Any], keywords: dict[str, Any], calling: _Calling) -> Any:
+        keywords.update(calling.inject(self.plan.injected))
+        value = await self.call_plan(self.plan, keywords)
         return await self._collected(ctx, value) if self._returns.streams else value
 
-    async def _call_plan(self, plan: Plan, keywords: dict[str, Any]) -> Any:
+    def asks_for_cancellation(self) -> bool:
+        """Whether the function, or maybe a resolver, wants the token: one for the whole call serves them all."""
+        return self._resolvers is not None or "cancellation" in self.plan.injected.values()
+
+    async def in_its_place(self, call: Callable[[], Any]) -> Any:
+        """Make a call of a plain function of the author's where such functions run."""
+        return call() if self.policy.run == "inline" else await self.policy.threads.run(call)
+
+    async def call_plan(self, plan: Plan, keywords: dict[str, Any]) -> Any:
+        """Call a function by its plan, wherever such functions run."""
         function = plan.function
         positional = [keywords.pop(name) for name in plan.positional]
         if plan.is_async or plan.is_generator or self.policy.run == "inline":
@@ -279,6 +349,8 @@ class FunctionTool:
         async with contextlib.aclosing(self._each(value)) as each:
             async for item in each:
                 items.append(item)
+                if len(items) > ITEMS:
+                    raise ToolError(f"it gives more than {ITEMS:,} items")
                 if tells:
                     await ctx.report_progress(len(items), message=_shown(item))
         return items if self.plan.returns is not MISSING else iter(items)
@@ -303,14 +375,20 @@ class FunctionTool:
             yield item
 
     @contextlib.asynccontextmanager
-    async def _turn(self) -> AsyncGenerator[None, None]:
-        if self.policy.max_concurrency is None:
+    async def _turn(self) -> AsyncGenerator[None]:
+        """Wait until fewer calls run than may."""
+        policy = self.policy
+        if policy.max_concurrency is None:
             yield
             return
         if self._limit is None:
             import anyio
 
-            self._limit = anyio.Semaphore(self.policy.max_concurrency)
+            self._limit = anyio.Semaphore(policy.max_concurrency)
+        if self._limit.statistics().tasks_waiting >= policy.max_waiting:
+            raise PoolBusy(
+                f"{policy.max_concurrency} calls of {self.name} are under way, and {policy.max_waiting} wait"
+            )
         async with self._limit:
             yield
 
@@ -324,58 +402,96 @@ class FunctionTool:
             return await call
         raise ToolError(f"timed out after {timeout:g} s")
 
-    # --- what went wrong -----------------------------------------------------------------------------
 
-    def _invalid(self, exc: ValidationError, params: t.RawCallToolParams) -> t.CallToolResult:
-        hook = self.policy.on_invalid_arguments
-        _journal.debug("tool %s refused its arguments: %s", self.name, ", ".join(_names_in(params.arguments)))
-        try:
-            said = report(exc) if hook is None else hook(self.name, exc)
-        except Exception as fault:
-            return self._crashed(fault)
-        return said if isinstance(said, t.CallToolResult) else self._failed(said)
+class _Calling:
+    """One call: what its functions are given, and what has to be ended after it."""
 
-    def _told(self, exc: ToolError) -> t.CallToolResult:
-        hint = "" if exc.retry_after is None else f" (retry after {exc.retry_after:g} s)"
-        result = self._failed(f"{exc.message}{hint}")
-        try:
-            details = {
-                key: to_builtins(value)
-                for key, value in (("data", exc.data), ("retryAfter", exc.retry_after))
-                if value is not None
-            }
-            if exc.data is not None:
-                result.content.append(t.text_block(to_text(exc.data)))
-            result.content.extend(unwrapped(block) for block in exc.content)
-        except Exception as fault:  # the message reaches the model, whatever came with it
-            _journal.error("what a ToolError of tool %s carries cannot be sent", self.name, exc=fault)
-            details = {}
-        meta = {**(exc.meta or {}), **({ERROR_META: details} if details else {})}
-        return msgspec.structs.replace(result, _meta=meta) if meta else result
+    def __init__(self, tool: FunctionTool, ctx: RequestContext[Any]) -> None:
+        self._tool = tool
+        self._ctx = ctx
+        self.cancellation = Cancellation() if tool.asks_for_cancellation() else None
+        self.resources = contextlib.AsyncExitStack()
+        """What resolvers have opened, ended in reverse order; it sees how the call ended."""
 
-    def _failed(self, reason: str) -> t.CallToolResult:
-        return _error(f"Error executing tool {self.name}: {reason}")
+    def inject(self, wanted: dict[str, Injected]) -> dict[str, Any]:
+        """Return the injected parameters by name."""
+        given: dict[Injected, Any] = {
+            "context": Context(self._ctx),
+            "core context": self._ctx,
+            "cancellation": self.cancellation,
+        }
+        return {name: what(self._ctx) if isinstance(what, type) else given[what] for name, what in wanted.items()}
 
-    def _crashed(self, exc: BaseException) -> t.CallToolResult:
-        """A failure whose text is nobody's business but the author's (P-04)."""
-        error_id = secrets.token_hex(4)
-        _journal.error("tool %s raised %s (error id %s)", self.name, type(exc).__name__, error_id, exc=exc)
-        if not self.policy.mask_errors:
-            return self._failed(str(exc))
-        return _error(f"Error executing tool {self.name} (error id {error_id})")
+    async def invoke(self, plan: Plan, keywords: dict[str, Any]) -> Any:
+        """Call a function by its plan, wherever such functions run."""
+        return await self._tool.call_plan(plan, keywords)
+
+    async def entered(self, value: Any) -> Any:
+        """Return what a generator or a context manager gives, and end it after the call; other values as they are.
+
+        Only those that are made of a generator: a connection to a database is a context
+        manager too, and it is its owner's to say when it is closed.
+        """
+        if isinstance(value, AsyncGenerator):
+            return await self.resources.enter_async_context(_opened(cast("AsyncGenerator[Any]", value)))
+        if isinstance(value, Generator):
+            generator = cast("Generator[Any, None, None]", value)
+            return await self._entered_in_place(contextlib.contextmanager(lambda: generator)())
+        if isinstance(value, _ASYNC_MANAGER):
+            return await self.resources.enter_async_context(cast("contextlib.AbstractAsyncContextManager[Any]", value))
+        if isinstance(value, _MANAGER):
+            return await self._entered_in_place(cast("contextlib.AbstractContextManager[Any]", value))
+        return value
+
+    async def _entered_in_place(self, manager: contextlib.AbstractContextManager[Any]) -> Any:
+        value = await self._tool.in_its_place(manager.__enter__)
+
+        async def leave(*how: Any) -> Any:
+            # To the end even if the call is cancelled: what was opened is to be closed.
+            import anyio
+
+            with anyio.CancelScope(shield=True):
+                return await self._tool.in_its_place(lambda: manager.__exit__(*how))
+
+        self.resources.push_async_exit(leave)
+        return value
+
+
+def _nothing() -> Generator[None, None, None]:
+    yield
+
+
+async def _nothing_async() -> AsyncGenerator[None]:
+    yield
+
+
+# The classes of the managers that `contextlib` makes of generator functions have no public names.
+_MANAGER: Final[type] = type(contextlib.contextmanager(_nothing)())
+_ASYNC_MANAGER: Final[type] = type(contextlib.asynccontextmanager(_nothing_async)())
+
+
+def _opened(generator: AsyncGenerator[Any]) -> contextlib.AbstractAsyncContextManager[Any]:
+    return contextlib.asynccontextmanager(lambda: generator)()
 
 
 _END: Final = object()
 
 
-def _names_in(arguments: bytes | msgspec.Raw) -> list[str]:
-    """The names of the arguments that were sent, without their values."""
+_NAMES: Final = 10
+"""Names of arguments that a log record has."""
+
+
+def _names_in(arguments: bytes | msgspec.Raw) -> str:
+    """The names of the first arguments that were sent, without their values."""
     try:
-        return list(_named(arguments))
+        names = list(itertools.islice(_named(arguments), _NAMES + 1))
     except (codec.Misfit, codec.Undecodable):
-        return []
+        return ""
+    shown = [name[:_NAMES_LENGTH] for name in names[:_NAMES]]
+    return ", ".join([*shown, "..."] if len(names) > _NAMES else shown)
 
 
+_NAMES_LENGTH: Final = 100
 _named: codec.Decoder[dict[str, msgspec.Raw]] = codec.decoder(dict[str, msgspec.Raw])
 
 
@@ -385,10 +501,6 @@ def _shown(item: Any) -> str | None:
         return item if isinstance(item, str) else to_json(item).decode()
     except Exception:
         return None
-
-
-def _error(text: str) -> t.CallToolResult:
-    return t.CallToolResult(content=[t.TextContent(text=text)], is_error=True)
 
 
 def _name_of(function: Callable[..., Any]) -> str:
@@ -401,8 +513,13 @@ def _name_of(function: Callable[..., Any]) -> str:
 
 def _documented_object(function: Any) -> Any:
     """What has the name and the docstring: the function in a partial, a callable object's class."""
-    while hasattr(function, "func") and hasattr(function, "keywords"):
-        function = function.func
+    while True:
+        if hasattr(function, "func") and hasattr(function, "keywords"):
+            function = function.func
+        elif hasattr(function, "__wrapped__") and not getattr(function, "__name__", None):  # a decorator's object
+            function = function.__wrapped__
+        else:
+            break
     if inspect.isroutine(function) or inspect.isclass(function):
         return function
     return function if getattr(function, "__name__", None) else _Callable(function)
@@ -413,5 +530,4 @@ class _Callable:
 
     def __init__(self, instance: Any) -> None:
         self.__name__ = type(instance).__name__
-        kind = cast("Any", type(instance))
-        self.__doc__ = inspect.getdoc(kind.__call__) or inspect.getdoc(kind)
+        self.__doc__ = doc_of_call(instance)

@@ -17,29 +17,30 @@ ROOT = Path(__file__).parent.parent
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
     ("codec", "starting"),
-    ("parameter_headers",),
+    ("parameter_headers", "forms"),
     ("messages", "types"),
-    ("methods", "envelope"),
+    ("methods", "envelope", "checking"),
     ("projection",),
     ("observers", "results", "subscriptions"),
     ("session",),
     ("backend",),
-    ("context", "handlers", "threads", "lifespan"),
+    ("context", "handlers", "threads", "lifespan", "running"),
     ("dispatch", "connection", "listening", "request_state", "announcer"),
     ("server",),
     ("transports", "jwt_verifier"),
-    ("client",),
+    ("client", "faults"),
     ("testing",),
 )
 """The layers of `mcp_core`, top first; those of one row do not import each other, except
 for `types` inside itself."""
 
 TYPED = (
-    ("asking", "cancellation", "inspector", "media", "report", "terminal", "tracebacks"),
+    ("annotations", "asking", "cancellation", "inspector", "media", "report", "mirrored", "missing", "terminal"),
+    ("tracebacks",),
     ("errors",),
-    ("plain",),
-    ("foreign",),
-    ("schema",),
+    ("plain", "options"),
+    ("foreign", "failures", "watching"),
+    ("schema", "given"),
     ("elicitation",),
     ("context",),
     ("signature", "docstrings"),
@@ -53,7 +54,13 @@ TYPED = (
 )
 
 # An import inside a function, for what only some servers need, may point downwards.
-LAZY = {("server", "lifespan"), ("server", "listening"), ("server", "transports"), ("backend", "backend")}
+LAZY = {
+    ("server", "lifespan"),
+    ("server", "running"),
+    ("server", "listening"),
+    ("server", "transports"),
+    ("backend", "backend"),
+}
 
 
 def _modules(package: str) -> list[tuple[str, ast.Module]]:

@@ -36,11 +36,10 @@ def value_of(bound: str) -> Any:
     found: Any = getattr(importlib.import_module(module), name)
     if not option:
         return found
-    if isinstance(found, type) and issubclass(found, msgspec.Struct):
+    if hasattr(found, "__struct_fields__"):
         defaults = {field.name: field.default for field in msgspec.structs.fields(found)}
         return defaults[option]
-    make: Any = found
-    return inspect.signature(make).parameters[option].default
+    return inspect.signature(found).parameters[option].default
 
 
 def number(shown: str) -> float | None:

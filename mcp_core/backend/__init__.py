@@ -19,6 +19,8 @@ __all__ = [
     "Timer",
     "Waiter",
     "current_backend",
+    "current_task",
+    "holds",
     "is_cancellation",
     "open_backend",
     "running_library",
@@ -31,6 +33,15 @@ class Job(Protocol):
 
     def cancel(self) -> object:
         """Ask it to end. One that has not started never will."""
+        ...
+
+    def is_own(self, exc: BaseException) -> bool:
+        """Return whether an exception that comes out of its coroutine has its cause in there.
+
+        Not so are cancellation, unless the coroutine has cancelled its own task, and the closing
+        of a coroutine that nothing runs any more. To be asked from inside the coroutine, about
+        the exception that is being handled; a cancellation of its own is then done with.
+        """
         ...
 
 
@@ -99,13 +110,6 @@ class Backend(Protocol):
         """Make a call on the loop, from any thread. Does nothing once the loop has ended."""
         ...
 
-    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
-        """Make a call on the loop when this signal comes; the returned call ends that.
-
-        Main thread only.
-        """
-        ...
-
     def watch_readable(self, fd: int, call: Callable[[], None]) -> Pollable:
         """Make a call whenever the descriptor can be read.
 
@@ -141,19 +145,31 @@ def is_cancellation(exc: BaseException) -> bool:
     that is a failure of its own.
     """
     trio = sys.modules.get("trio")
-    if trio is not None and _holds(exc, trio.Cancelled):
+    if trio is not None and holds(exc, trio.Cancelled):
         return True
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None or asyncio._get_running_loop() is None or not _holds(exc, asyncio.CancelledError):
+    if asyncio is None or asyncio._get_running_loop() is None or not holds(exc, asyncio.CancelledError):
         return False
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
-def _holds(exc: BaseException, kind: type[BaseException]) -> bool:
+def holds(exc: BaseException, kind: type[BaseException]) -> bool:
+    """Return whether an exception is of this kind, or a group with such a one in it."""
     if isinstance(exc, BaseExceptionGroup):
         return cast("BaseExceptionGroup[BaseException]", exc).subgroup(kind) is not None
     return isinstance(exc, kind)
+
+
+def current_task() -> object:
+    """Return the running task, to be compared; `None` where no task runs."""
+    trio = sys.modules.get("trio")
+    if trio is not None and trio.lowlevel.in_trio_run():
+        return trio.lowlevel.current_task() if trio.lowlevel.in_trio_task() else None
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None or asyncio._get_running_loop() is None:
+        return None
+    return asyncio.current_task()
 
 
 def current_backend() -> Backend:

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
-__all__ = ["AsyncioBackend"]
+from mcp_core.backend import current_task, holds
+from mcp_core.journal import Journal
+
+__all__ = ["PATIENCE", "AsyncioBackend"]
+
+PATIENCE: Final = 1.0
+"""Seconds that cancelled work has to end when its backend is left."""
+
+_journal = Journal(__name__)
 
 # Python 3.12 can run a task's first step at once: a handler that never waits costs
 # no turn of the loop.
@@ -41,11 +48,18 @@ class AsyncioBackend:
                     await backend._end_jobs()
 
     async def _end_jobs(self) -> None:
-        while self._jobs:
+        """Cancel what runs, and wait until it has ended, for a second at the most.
+
+        A handler may swallow its cancellation. Whoever leaves must not be kept by it for ever.
+        """
+        until = self._loop.time() + PATIENCE
+        while self._jobs and (left := until - self._loop.time()) > 0:
             for job in list(self._jobs):
                 job.cancel()
-            await asyncio.wait([job.task for job in self._jobs])
+            await asyncio.wait([job.task for job in self._jobs], timeout=left)
             await asyncio.sleep(0)  # the callbacks of those that never started
+        if self._jobs:
+            _journal.error("%d handlers go on after their cancellation; nobody waits for them", len(self._jobs))
 
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
         job = _Job(self._jobs, work, done)
@@ -64,19 +78,6 @@ class AsyncioBackend:
             self._loop.call_soon_threadsafe(call)
         except RuntimeError:  # the loop is closed
             return
-
-    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
-        before = signal.getsignal(number)
-        try:
-            self._loop.add_signal_handler(number, call, number)
-        except NotImplementedError:  # Windows
-            signal.signal(number, lambda n, _frame: self.call_threadsafe(lambda: call(n)))
-
-        def undo() -> None:
-            self._loop.remove_signal_handler(number)
-            signal.signal(number, before)
-
-        return undo
 
     def watch_readable(self, fd: int, call: Callable[[], None]) -> _Watch:
         watch = _Watch(self._loop.add_reader, self._loop.remove_reader, fd, call)
@@ -104,7 +105,7 @@ class _Job:
     of the loop. Only a task that is cancelled before its first step needs one.
     """
 
-    __slots__ = ("_done", "_jobs", "_started", "_work", "task")
+    __slots__ = ("_asked_to_end", "_done", "_jobs", "_started", "_work", "task")
 
     task: asyncio.Task[None]
 
@@ -113,6 +114,7 @@ class _Job:
         self._work = work
         self._done = done
         self._started = False
+        self._asked_to_end = False
 
     async def run(self) -> None:
         self._started = True
@@ -121,7 +123,22 @@ class _Job:
         finally:
             self._end()
 
+    def is_own(self, exc: BaseException) -> bool:
+        task: Any = current_task()
+        if isinstance(exc, GeneratorExit):
+            # Where the coroutine is closed from outside, its task is not the one that runs. In its first
+            # step, which may be made at once, it does not know its task yet.
+            return task is not None and task is getattr(self, "task", task)
+        if not holds(exc, asyncio.CancelledError):
+            return True
+        if self._asked_to_end or task is None:
+            return False
+        while task.cancelling():
+            task.uncancel()
+        return True
+
     def cancel(self) -> None:
+        self._asked_to_end = True
         if not self._started:
             self._started = True
             self.task.add_done_callback(lambda _: self._never_started())

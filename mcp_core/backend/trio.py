@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
+
+from mcp_core.backend import current_task, holds
 
 __all__ = ["TrioBackend"]
 
@@ -68,14 +69,6 @@ class TrioBackend:
         except trio.RunFinishedError:
             return
 
-    def on_signal(self, number: int, call: Callable[[int], None]) -> Callable[[], None]:
-        before = signal.signal(number, lambda n, _frame: self._token.run_sync_soon(call, n))
-
-        def undo() -> None:
-            signal.signal(number, before)
-
-        return undo
-
     def watch_readable(self, fd: int, call: Callable[[], None]) -> _Watch:
         if os.name == "posix" and not _watchable(fd):
             raise PermissionError("this descriptor cannot be watched")
@@ -98,8 +91,10 @@ class _Job:
     def __init__(self, done: Callable[[], None] | None) -> None:
         self._scope = trio.CancelScope()
         self._done = done
+        self._task: trio.lowlevel.Task | None = None
 
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
+        self._task = trio.lowlevel.current_task()
         try:
             with self._scope:
                 if self._scope.cancel_called:
@@ -111,6 +106,12 @@ class _Job:
             done, self._done = self._done, None
             if done is not None:
                 done()
+
+    def is_own(self, exc: BaseException) -> bool:
+        if isinstance(exc, GeneratorExit):
+            # Where the coroutine is closed from outside, no task runs, or one of another job.
+            return self._task is not None and current_task() is self._task
+        return not holds(exc, trio.Cancelled)
 
     def cancel(self) -> None:
         self._scope.cancel()

@@ -662,6 +662,7 @@ async def _in_memory(backend: Backend, server: Server[Any]) -> AsyncGenerator[St
         ours, theirs = memory_pair(backend)
         with server.connect(backend, theirs, state) as connection:
             theirs.start(connection)
+            undo = server.on_lifespan_failure(ours.close)
 
             def start(connect: Callable[[Channel], Connection]) -> Connection:
                 client = connect(ours)
@@ -671,5 +672,6 @@ async def _in_memory(backend: Backend, server: Server[Any]) -> AsyncGenerator[St
             try:
                 yield start
             finally:
+                undo()
                 ours.close()
                 await connection.drain(0)

@@ -189,18 +189,20 @@ class LineChannel:
         self._deliver()
 
     def _deliver(self) -> None:
-        """Hand out lines while the peer reads what they are answered with."""
+        """Hand out lines while the peer reads what they are answered with, and the receiver has room."""
         receiver, lines = self._receiver, self._lines
         if receiver is None or self._stopped or self._delivering:
             return
         self._delivering = True
-        while self._next < len(lines) and not self._holds_back and not self._stopped:
-            self._next += 1
-            receiver.receive(lines[self._next - 1])
-            if self._out and (self._next == len(lines) or self._holds_back):
-                self._flush()  # what was answered at once
-        self._delivering = False
-        if self._next < len(lines):
+        try:
+            while self._next < len(lines) and not self._holds_back and not self._stopped:
+                self._next += 1
+                receiver.receive(lines[self._next - 1])
+                if self._out and (self._next == len(lines) or self._holds_back):
+                    self._flush()  # what was answered at once
+        finally:
+            self._delivering = False
+        if self._next < len(lines) or receiver.is_full:
             self._hold()
             return
         self._lines = []
@@ -209,9 +211,14 @@ class LineChannel:
         elif not self._holds_back and self._reading is not None:
             self._reading.resume()
 
+    def resume(self) -> None:
+        """Go on with lines that waited for the receiver, in a turn of their own."""
+        self._backend.call_soon(self._deliver)
+
     @property
     def _holds_back(self) -> bool:
-        return self._back_pressure and self.congested
+        receiver = self._receiver
+        return (self._back_pressure and self.congested) or (receiver is not None and receiver.is_full)
 
     def _hold(self) -> None:
         """Read no more until what was answered is taken."""
@@ -244,6 +251,10 @@ class LineChannel:
             self._drain_waiters.append(waiter)
             try:
                 await waiter.wait()
+            except BaseException:
+                # Its turn, if it has come already, must not be lost with it.
+                self._backend.call_soon(self._wake_one)
+                raise
             finally:
                 if waiter in self._drain_waiters:
                     self._drain_waiters.remove(waiter)

@@ -7,11 +7,15 @@ would: who sends is never called back from inside its own call.
 from __future__ import annotations
 
 from collections import deque
+from typing import Final
 
-from mcp_core.backend import Backend
+from mcp_core.backend import Backend, Waiter
 from mcp_core.channel import Receiver
 
-__all__ = ["MemoryChannel", "memory_pair"]
+__all__ = ["HIGH_WATER", "MemoryChannel", "memory_pair"]
+
+HIGH_WATER: Final = 256 * 1024
+"""Bytes that may wait for the other end before whoever can wait has to."""
 
 
 class MemoryChannel:
@@ -22,6 +26,9 @@ class MemoryChannel:
         self._receiver: Receiver | None = None
         self._other: MemoryChannel | None = None
         self._queue: deque[bytes] = deque()
+        self._size = 0
+        self._waiters: list[Waiter] = []
+        """Those of the other end, who wait for room in this queue."""
         self._planned = False
         self._closed = False
 
@@ -39,21 +46,34 @@ class MemoryChannel:
         other = self._other
         if other is not None and not self._closed and not other._closed:
             other._queue.append(message)
+            other._size += len(message)
             other._plan()
 
     @property
     def congested(self) -> bool:
-        """Never: what is sent is taken in the next turn of the loop."""
-        return False
+        """Whether much waits for the other end, whose receiver is full."""
+        other = self._other
+        return other is not None and other._size > HIGH_WATER and not self._closed
 
     async def drained(self) -> None:
-        """Return at once."""
+        """Wait until the other end has taken most of it, or either end is closed."""
+        while self.congested and self._other is not None:
+            waiter = self._backend.waiter()
+            self._other._waiters.append(waiter)
+            await waiter.wait()
+
+    def resume(self) -> None:
+        """Hand over what waited for the receiver to have room."""
+        self._plan()
 
     def close(self) -> None:
         """Send and take no more; both ends are told, once."""
         for end in (self._other, self):
             if end is not None and not end._closed:
                 end._closed = True
+                end._queue.clear()
+                end._size = 0
+                end._wake()
                 if end._receiver is not None:
                     end._receiver.ended()
 
@@ -65,8 +85,17 @@ class MemoryChannel:
     def _deliver(self) -> None:
         self._planned = False
         receiver = self._receiver
-        while self._queue and receiver is not None and not self._closed:
-            receiver.receive(self._queue.popleft())
+        while self._queue and receiver is not None and not receiver.is_full:
+            message = self._queue.popleft()
+            self._size -= len(message)
+            receiver.receive(message)
+        if self._size <= HIGH_WATER:
+            self._wake()
+
+    def _wake(self) -> None:
+        waiters, self._waiters = self._waiters, []
+        for waiter in waiters:
+            waiter.set(None)
 
 
 def memory_pair(backend: Backend) -> tuple[MemoryChannel, MemoryChannel]:

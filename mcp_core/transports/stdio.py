@@ -9,15 +9,14 @@ Spec: basic/transports/stdio.
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from mcp_core.backend import Backend, open_backend
+from mcp_core.backend import open_backend
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
+from mcp_core.transports.signals import stopped_by_signals
 
 __all__ = ["DRAIN_TIMEOUT", "serve_stdio", "taken_streams"]
 
@@ -45,7 +44,8 @@ async def serve_stdio(
                         channel.release()
                         connection.hurry()
 
-                    with _stopped_by_signals(backend, stop):
+                    server.on_lifespan_failure(channel.stop)
+                    with stopped_by_signals(backend, stop):
                         await channel.run(connection)
                         await connection.drain(drain_timeout)
                         await channel.flush(WRITE_TIMEOUT)
@@ -75,17 +75,3 @@ def taken_streams() -> Generator[tuple[int, int], None, None]:
         os.dup2(write_fd, 1)
         for fd in (read_fd, write_fd, null):
             os.close(fd)
-
-
-@contextmanager
-def _stopped_by_signals(backend: Backend, stop: Callable[[], None]) -> Generator[None, None, None]:
-    """Make this call at SIGINT or SIGTERM."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # signals are the main thread's
-        return
-    undo = [backend.on_signal(number, lambda _: stop()) for number in (signal.SIGINT, signal.SIGTERM)]
-    try:
-        yield
-    finally:
-        for call in undo:
-            call()

@@ -29,6 +29,7 @@ from mcp_core.subscriptions import Event, PromptsListChanged, ResourceUpdated, T
 from mcp_core.testing import RawPeer, modern_meta
 from tests.conformance.media import PNG, WAV
 from tests.conformance.server import TOOLS, make_server
+from tests.leash import leashed
 
 ROOT = Path(__file__).parent.parent.parent
 STATELESS = "2026-07-28"
@@ -542,9 +543,9 @@ def url() -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
     command = [sys.executable, "-m", "tests.conformance.server", "--port", str(port)]
-    with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(leashed(command), cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
-            for _attempt in range(200):
+            for _attempt in range(2000):
                 with socket.socket() as probe:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
@@ -552,7 +553,7 @@ def url() -> Iterator[str]:
             yield f"http://127.0.0.1:{port}/mcp"
         finally:
             process.terminate()
-        _, errors = process.communicate(timeout=10)
+        _, errors = process.communicate(timeout=60)
     assert errors == ""
 
 
@@ -560,7 +561,7 @@ def post(url: str, message: JSON, **headers: str) -> JSON:
     sent = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     request = urllib.request.Request(url, json.dumps(message).encode(), sent)
-    with urllib.request.urlopen(request, timeout=10) as response:
+    with urllib.request.urlopen(request, timeout=60) as response:
         body: str = response.read().decode()
     (data,) = [line.removeprefix("data: ") for line in body.splitlines() if line.startswith(("data: {", "{"))]
     answer: JSON = json.loads(data)
@@ -595,7 +596,7 @@ async def test_a_change_is_told_to_who_asked(kind: str, event: Event) -> None:
     ):
         before = (await other.list_tools(), await other.list_prompts())
         assert texts(await other.call_tool(f"test_trigger_{kind}_change"))
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             assert await anext(subscription) == event
         assert (await other.list_tools(), await other.list_prompts()) == before
 
@@ -609,7 +610,7 @@ async def test_a_change_is_not_told_to_who_asked_for_another() -> None:
     ):
         await other.call_tool("test_trigger_tool_change")
         await other.call_tool("test_trigger_prompt_change")
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             assert await anext(subscription) == PromptsListChanged()
 
 

@@ -243,7 +243,7 @@ async def test_notifications_of_the_authors_own(caplog: pytest.LogCaptureFixture
             peer.send({"jsonrpc": "2.0", "method": "notifications/mine"})
             peer.send({"jsonrpc": "2.0", "method": "notifications/mine", "params": {"title": 5}})
             peer.send({"jsonrpc": "2.0", "method": "notifications/mine", "params": {"title": "last"}})
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 await last.wait()
             assert (await peer.modern(1, "tools/list"))["id"] == 1
         flush_logs()

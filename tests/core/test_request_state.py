@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import secrets
-from typing import Any
+import time
+from typing import Any, cast
 
 import pytest
+from msgspec import Raw
 
 from mcp_core import Client, MCPError, RequestContext, Server
+from mcp_core.auth import AccessToken
+from mcp_core.errors import InvalidParams
 from mcp_core.request_state import RequestStateSealer
 from mcp_core.testing import RawPeer
 from mcp_core.types import CallToolRequestParams, CallToolResult, InputRequiredResult, TextContent
@@ -140,3 +144,187 @@ async def test_a_client_sees_the_refusal_as_an_error() -> None:
     async with Client(server) as client:
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
             await client.request("tools/call", {**CALL, "requestState": "x"})
+
+
+# --- attacks ------------------------------------------------------------------------------------------
+
+
+class Peer:
+    """The other side of a request: who it was authorised as, and the server it came to."""
+
+    headers = handshake = lifespan_context = None
+
+    def __init__(self, auth: Any = None, server: str = "one") -> None:
+        self.auth = auth
+        self.server = Server(server)
+
+
+def request(
+    arguments: bytes = b'{"n":1}',
+    *,
+    auth: Any = None,
+    server: str = "one",
+    name: bytes = b"wipe",
+    method: str = "tools/call",
+) -> RequestContext[Any]:
+    raw = Raw(b'{"name":"' + name + b'","arguments":' + arguments + b"}")
+    return RequestContext(cast("Any", Peer(auth, server)), 1, method, raw, "2026-07-28", {})
+
+
+def token(client: str, subject: str | None = None, **claims: Any) -> AccessToken:
+    return AccessToken(token=secrets.token_hex(4), client_id=client, subject=subject, claims=claims)
+
+
+def opens(sealer: RequestStateSealer, state: str, ctx: RequestContext[Any], **more: Any) -> bool:
+    try:
+        return bool(sealer.open(ctx, state, **more) == {"step": 1})
+    except InvalidParams:
+        return False
+
+
+ALICE = token("alice", "a", iss="https://a")
+
+
+@pytest.mark.fault("S-16")
+@pytest.mark.fault("X-21")
+@pytest.mark.requirement("R-MRTR-06")
+@pytest.mark.parametrize(
+    ("other", "opened"),
+    [
+        pytest.param({"auth": ALICE}, True, id="same"),
+        pytest.param({"auth": token("alice", "a", iss="https://a")}, True, id="a fresh token of the same"),
+        pytest.param({"auth": token("bob", "a", iss="https://a")}, False, id="client"),
+        pytest.param({"auth": token("alice", "b", iss="https://a")}, False, id="subject"),
+        pytest.param({"auth": token("alice", iss="https://a")}, False, id="no subject"),
+        pytest.param({"auth": token("alice", "a", iss="https://b")}, False, id="issuer"),
+        pytest.param({}, False, id="nobody"),
+        pytest.param({"auth": ALICE, "server": "two"}, False, id="server"),
+        pytest.param({"auth": ALICE, "name": b"look"}, False, id="tool"),
+        pytest.param({"auth": ALICE, "method": "prompts/get"}, False, id="method"),
+    ],
+)
+def test_a_state_is_good_for_whom_and_what_it_was_sealed_for(other: dict[str, Any], opened: bool) -> None:
+    sealer = RequestStateSealer()
+    state = sealer.seal(request(auth=ALICE), {"step": 1})
+    assert opens(sealer, state, request(**other)) is opened
+
+
+def test_a_principal_that_is_given_goes_before_the_token() -> None:
+    sealer = RequestStateSealer()
+    state = sealer.seal(request(auth=ALICE), {"step": 1}, principal="team")
+    assert opens(sealer, state, request(auth=token("bob")), principal="team")
+    assert not opens(sealer, state, request(auth=ALICE))
+
+
+def test_servers_of_one_name_and_key_may_have_audiences() -> None:
+    keys = [secrets.token_bytes(32)]
+    state = RequestStateSealer(keys, audience="https://a").seal(request(), {"step": 1})
+    assert opens(RequestStateSealer(keys, audience="https://a"), state, request())
+    assert not opens(RequestStateSealer(keys, audience="https://b"), state, request())
+
+
+@pytest.mark.fault("S-17")
+@pytest.mark.parametrize("size", range(6))
+def test_a_state_has_one_spelling(size: int) -> None:
+    sealer = RequestStateSealer()
+    ctx = request()
+    state = sealer.seal(ctx, "x" * size)
+    assert sealer.open(ctx, state) == "x" * size
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+    others = [
+        *(state[:-1] + last for last in alphabet),  # the last bits of Base64 may mean nothing
+        *(state + more for more in ("=", "==", "A", "\n", " ", "\0", "!", "\u0131")),
+        state.replace("-", "+", 1).replace("_", "/", 1),
+        " ".join(state),
+        "!" + state,
+        f"{state[:5]}\r\n{state[5:]}",
+        state.translate({ord("A"): "\uff21"}),
+    ]
+    assert [other for other in others if other != state and _taken(sealer, ctx, other)] == []
+
+
+def _taken(sealer: RequestStateSealer, ctx: RequestContext[Any], state: str) -> bool:
+    try:
+        sealer.open(ctx, state)
+    except InvalidParams:
+        return False
+    return True
+
+
+@pytest.mark.requirement("R-MRTR-06")
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (b"1", b"2"),
+        (b"18446744073709551617", b"18446744073709551618"),
+        (b"9007199254740993", b"9007199254740992.0"),
+        (b"1", b"true"),
+        (b"1", b'"1"'),
+        (b"null", b"0"),
+        (b'"\xc3\xa9"', b'"e\xcc\x81"'),
+        (b'{"a":1,"a":2}', b'{"a":1}'),
+        (b'["a","b"]', b'["b","a"]'),
+        (b'{"a":{"b":1}}', b'{"a":{"b":2}}'),
+    ],
+    ids=str,
+)
+def test_other_arguments_are_another_request(first: bytes, second: bytes) -> None:
+    sealer = RequestStateSealer()
+    state = sealer.seal(request(b'{"n":' + first + b"}"), {"step": 1})
+    assert opens(sealer, state, request(b'{"n":' + first + b"}"))
+    assert not opens(sealer, state, request(b'{"n":' + second + b"}"))
+
+
+@pytest.mark.parametrize("arguments", [b'{"n":1e400}', b'{"n":-1e999}'], ids=str)
+def test_arguments_that_cannot_be_told_apart_are_refused(arguments: bytes) -> None:
+    with pytest.raises(InvalidParams, match="out of range"):
+        RequestStateSealer().seal(request(arguments), 1)
+
+
+@pytest.mark.parametrize(("now", "opened"), [(1000, True), (950, True), (900, False), (-1e9, False), (1601, False)])
+def test_a_clock_that_is_set_back_gives_a_state_no_longer_life(now: float, opened: bool) -> None:
+    clock = Clock()
+    sealer = RequestStateSealer(clock=clock)
+    state = sealer.seal(request(), {"step": 1})
+    clock.now = now
+    assert opens(sealer, state, request()) is opened
+
+
+def test_a_state_has_a_size() -> None:
+    sealer = RequestStateSealer(max_size=1000)
+    assert opens(sealer, sealer.seal(request(), {"step": 1}), request())
+    with pytest.raises(ValueError, match=r"the state takes \d+ characters, more than max_size=1000"):
+        sealer.seal(request(), "x" * 1000)
+    keys = [secrets.token_bytes(32)]
+    long = RequestStateSealer(keys).seal(request(), "x" * 1000)
+    assert not _taken(RequestStateSealer(keys, max_size=1000), request(), long)
+
+
+def test_a_state_that_is_too_long_is_not_read() -> None:
+    sealer, ctx, state = RequestStateSealer(), request(), "A" * 64_000_000
+    begun = time.process_time()
+    for _ in range(20):
+        assert not _taken(sealer, ctx, state)
+    assert time.process_time() - begun < 1
+
+
+@pytest.mark.fault("X-67")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"keys": b"x" * 32},
+        {"keys": "x" * 32},
+        {"keys": ["x" * 32]},
+        {"ttl": 0},
+        {"ttl": "600"},
+        {"ttl": float("nan")},
+        {"ttl": float("inf")},
+        {"max_size": 0},
+        {"max_size": 1.5},
+        {"audience": 5},
+    ],
+    ids=str,
+)
+def test_options_of_no_use_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(options))):
+        RequestStateSealer(**options)

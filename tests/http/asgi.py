@@ -27,7 +27,7 @@ Value: TypeAlias = str | bytes
 Headers: TypeAlias = Mapping[str, Value | None]
 """Headers to send; `None` takes one away that would be sent otherwise."""
 
-SECONDS: Final = 5.0
+SECONDS: Final = 60.0
 """What anything may take before a test fails."""
 
 BOTH: Final = "application/json, text/event-stream"

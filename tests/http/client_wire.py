@@ -226,7 +226,7 @@ async def wired(app: Any) -> AsyncGenerator[Wire, None]:
         wire = Wire(app, tasks)
         exchanges = wire.exchanges
         try:
-            with anyio.fail_after(4 * SECONDS):  # well within the time that a whole test has
+            with anyio.fail_after(1.5 * SECONDS):  # within the time that a whole test has
                 yield wire
                 await wire.http.aclose()
                 await wire.until(lambda: all(exchange.has_returned for exchange in exchanges))

@@ -22,6 +22,8 @@ from typing import IO, Any, Final
 
 import pytest
 
+from tests.leash import leashed
+
 __all__ = [
     "ROOT",
     "Served",
@@ -40,8 +42,8 @@ __all__ = [
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 
-START_SECONDS: Final = 20.0
-STOP_SECONDS: Final = 15.0
+START_SECONDS: Final = 90.0
+STOP_SECONDS: Final = 60.0
 
 _RUN: Final = """
 import importlib, json, runpy, sys
@@ -119,7 +121,7 @@ def started(command: Callable[[int], Sequence[str]]) -> Generator[Served, None, 
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         port = free_port()
         with subprocess.Popen(
-            command(port), stdin=subprocess.DEVNULL, stdout=output, stderr=errors, cwd=ROOT
+            leashed(command(port)), stdin=subprocess.DEVNULL, stdout=output, stderr=errors, cwd=ROOT
         ) as process:
             served = Served(process, port, output, errors)
             try:
@@ -150,7 +152,7 @@ def _wait_until_it_answers(served: Served) -> None:
 
 
 def _answers(port: int) -> bool:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
         connection.request("GET", "/")
         connection.getresponse().read()

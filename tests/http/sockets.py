@@ -67,13 +67,13 @@ def request(
 
 
 class Connection:
-    """A TCP connection to a server on this machine. Nothing it waits for may take over five seconds."""
+    """A TCP connection to a server on this machine. Nothing it waits for may take over a minute."""
 
     def __init__(self, port: int, *, receive_buffer: int | None = None) -> None:
         self.socket = socket.socket()
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(5)
+        self.socket.settimeout(60)
         self.socket.connect(("127.0.0.1", port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._file = self.socket.makefile("rb")

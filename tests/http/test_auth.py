@@ -105,7 +105,7 @@ async def ask(
     async def send(event: MutableMapping[str, Any]) -> None:
         sent.append(event)
 
-    with anyio.fail_after(5):
+    with anyio.fail_after(60):
         await app(scope, receive, send)
     assert [event["type"] for event in sent[:1]] == ["http.response.start"]
     found = {name.decode(): value.decode("latin-1") for name, value in sent[0]["headers"]}

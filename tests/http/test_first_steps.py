@@ -364,7 +364,7 @@ async def a_scope(wait: Wait) -> None:
 async def scopes_in_scopes(wait: Wait) -> None:
     with anyio.CancelScope(), anyio.move_on_after(60):
         await anyio.lowlevel.checkpoint()
-        with anyio.fail_after(30):
+        with anyio.fail_after(60):
             await wait()
 
 

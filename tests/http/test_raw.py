@@ -18,6 +18,7 @@ import pytest
 
 from tests.http.serving import Served, serving
 from tests.http.sockets import Caller, Connection, filler, handshake, request, stateless, text_of
+from tests.pace import Stopwatch
 
 HARBOUR = "tests.http.harbour_server:server"
 LIMIT = 4 * 2**20
@@ -53,7 +54,7 @@ def caller(request: pytest.FixtureRequest, port: int) -> Caller:
     return ERAS[request.param](port)
 
 
-def settled(value: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = 5.0) -> Any:
+def settled(value: Callable[[], Any], wanted: Callable[[Any], bool], seconds: float = 60.0) -> Any:
     """A value of the server's, as soon as it is as it should be."""
     end = time.monotonic() + seconds
     while not wanted(found := value()):
@@ -669,9 +670,9 @@ def test_streams_end_whole_with_the_server() -> None:
         assert idle.send(handshake(port).request("ping")).answer().status == 200
         halfway = stack.enter_context(Connection(port)).send(b"POST /mcp HT")
 
-        begun = time.monotonic()
-        served.stop(signal.SIGTERM)
-        assert time.monotonic() - begun < 3
+        with Stopwatch() as watch:
+            served.stop(signal.SIGTERM)
+        assert watch.seconds < 3
         for caller, stream in open_ones:
             if caller.modern:
                 ended = stream.message()
@@ -700,7 +701,7 @@ def test_calls_under_way_are_answered_before_the_end(era: str) -> None:
         other.send(go_on[-1:])
         assert text_of(silent.answer().json) == "silent ended"
         assert text_of(streaming.message()) == "streaming ended"
-        assert served.process.wait(10) is not None
+        assert served.process.wait(60) is not None
 
 
 def _wait_until_refused(port: int) -> None:
@@ -725,7 +726,7 @@ def test_a_call_that_does_not_end_is_cut_off_at_the_end() -> None:
         unread = stack.enter_context(Connection(served.port, receive_buffer=8192))
         unread.send(modern.calling("flood", meta={"progressToken": "p"}, count=1000, size=50_000))
         assert unread.head().status == 200
-        begun = time.monotonic()
-        served.stop(signal.SIGTERM)
-        assert time.monotonic() - begun < 1 + 2
+        with Stopwatch() as watch:
+            served.stop(signal.SIGTERM)
+        assert watch.seconds < 1 + 2
         assert "Traceback" not in served.errors

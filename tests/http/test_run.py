@@ -16,6 +16,7 @@ from mcp_core import Server
 from mcp_typed import MCPServer
 from tests.http.serving import ROOT, Served, free_port, run_command, serving, started
 from tests.http.sockets import Connection, handshake, stateless, text_of
+from tests.pace import Stopwatch
 
 CORE = "tests.http.harbour_server:server"
 TYPED = "tests.http.asking_server:mcp"
@@ -54,9 +55,9 @@ def test_ends_soon_though_clients_are_connected() -> None:
         with Connection(served.port) as idle, Connection(served.port) as stream:
             idle.send(caller.request("ping")).answer()
             assert stream.send(caller.get()).head().status == 200
-            begun = time.monotonic()
-            served.stop(signal.SIGINT)
-            assert time.monotonic() - begun < 2
+            with Stopwatch() as watch:
+                served.stop(signal.SIGINT)
+            assert watch.seconds < 2
             assert idle.rest() == b""
 
 
@@ -75,7 +76,7 @@ def test_a_second_signal_is_no_traceback_either() -> None:
 
 def _until_it_refuses(served: Served) -> None:
     """Wait until the server takes no connections any more: the signal has come."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         try:
             socket.create_connection(("127.0.0.1", served.port), 1).close()
@@ -113,7 +114,7 @@ def test_the_command_serves_a_file(workers: int) -> None:
 
 def test_the_command_says_what_is_wrong() -> None:
     command = [sys.executable, "-m", "mcp_typed", "run", "docs/examples/weather.py", "--http", "--loop", "trio"]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=20, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == "Error: HTTP is served on asyncio or uvloop, not on 'trio'\n"
 
@@ -181,7 +182,7 @@ def test_an_option_that_does_not_exist_is_named() -> None:
 def run_code(code: str) -> subprocess.CompletedProcess[str]:
     """What a program does that fails to serve, warnings and all."""
     command = [sys.executable, "-W", "error", "-c", code, str(free_port())]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=20, check=False)
+    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
 
 
 IN_A_LOOP = """
@@ -227,7 +228,7 @@ def test_a_port_that_is_taken() -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        ended = subprocess.run(run_command(CORE, port), capture_output=True, cwd=ROOT, timeout=20, check=False)
+        ended = subprocess.run(run_command(CORE, port), capture_output=True, cwd=ROOT, timeout=60, check=False)
     assert ended.returncode not in (0, None)
     assert b"address already in use" in ended.stderr
     assert b"Traceback" not in ended.stderr
@@ -252,7 +253,7 @@ def test_a_lifespan_that_cannot_start_ends_the_process(tmp_path: Path) -> None:
     file = tmp_path / "broken.py"
     file.write_text(BROKEN.format(before="raise RuntimeError('no database')", after="pass"))
     command = run_command(f"{file}:server", free_port())
-    ended = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=20, check=False)
+    ended = subprocess.run(command, capture_output=True, cwd=ROOT, timeout=60, check=False)
     assert ended.returncode not in (0, None)
     assert b"no database" in ended.stderr
     assert ended.stdout == b""

@@ -16,9 +16,10 @@ from mcp_core.transports.streamable_http import InMemoryEventStore
 from tests.http import worker_server
 from tests.http.serving import ROOT, Served, free_port, run_command, serving
 from tests.http.sockets import Connection, stateless, text_of
+from tests.pace import Stopwatch
 
 CREW = "tests.http.worker_server:mcp"
-SECONDS = 20.0
+SECONDS = 90.0
 
 
 @pytest.fixture
@@ -75,9 +76,9 @@ def test_ends_soon_though_a_client_listens(crew: Served, number: signal.Signals)
     with Connection(crew.port) as stream:
         asked = caller.request("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
         assert stream.send(asked).head().status == 200
-        begun = time.monotonic()
-        assert (crew.stop(number), crew.output) == (0, "run returned\n")
-        assert time.monotonic() - begun < 4  # uvicorn would give a stream five seconds
+        with Stopwatch() as watch:
+            assert (crew.stop(number), crew.output) == (0, "run returned\n")
+        assert watch.seconds < 4  # uvicorn would give a stream five seconds
         assert b"Traceback" not in crew.errors.encode()
     for pid in pids:
         with pytest.raises(ProcessLookupError):
@@ -110,7 +111,7 @@ main()
 
 def test_a_server_that_no_worker_can_find_is_refused() -> None:
     command = [sys.executable, "-c", IN_A_FUNCTION, str(free_port())]
-    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=20, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert "a global of a module" in ended.stdout
 

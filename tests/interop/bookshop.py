@@ -95,8 +95,8 @@ class Milestones:
         self._events.setdefault(name, anyio.Event()).set()
 
     async def wait(self, name: str) -> None:
-        """Wait for it. Raises `TimeoutError` after five seconds."""
-        with anyio.fail_after(5):
+        """Wait for it. Raises `TimeoutError` after a minute."""
+        with anyio.fail_after(60):
             await self._events.setdefault(name, anyio.Event()).wait()
 
 

@@ -93,7 +93,7 @@ async def connect(module: str, mode: str) -> AsyncGenerator[Peer, None]:
         list_roots_callback=list_roots,
         logging_callback=hear,
         log_level="info",
-        read_timeout_seconds=10,
+        read_timeout_seconds=60,
     )
     async with client:
         yield Peer(client, mode, logs, samplings)
@@ -445,7 +445,7 @@ async def test_roots(core: Peer) -> None:
     ("tool", "missing"), [("choose", "elicitation"), ("summarize", "sampling"), ("places", "roots")]
 )
 async def test_client_without_callbacks_is_not_asked(mode: str, tool: str, missing: str) -> None:
-    async with Client(StdioServerParameters(**b.launch("core_server")), mode=mode, read_timeout_seconds=10) as client:
+    async with Client(StdioServerParameters(**b.launch("core_server")), mode=mode, read_timeout_seconds=60) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool(tool, {"text": "accept"})
         error = caught.value.error

@@ -27,7 +27,7 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="module", params=REVISIONS)
 async def client(request: pytest.FixtureRequest, anyio_backend: str) -> AsyncGenerator[Client, None]:
     parameters = StdioServerParameters(**b.launch("typed_shapes_server"))
-    async with Client(parameters, mode=request.param, read_timeout_seconds=10) as client:
+    async with Client(parameters, mode=request.param, read_timeout_seconds=60) as client:
         assert client.protocol_version == REVISIONS[request.param]
         yield client
 

@@ -22,6 +22,7 @@ from mcp_core.errors import InvalidParams, MethodNotFound
 from mcp_core.testing import modern_meta
 from tests.interop import bookshop as b
 from tests.interop.watching import Heard
+from tests.pace import paced
 
 MODES = ["auto", "legacy"]
 REVISIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
@@ -84,8 +85,8 @@ async def connect(module: str, mode: str) -> AsyncGenerator[Peer, None]:
         list_roots_callback=list_roots,
         logging_callback=logs.tell,
         log_level="info",
-        read_timeout_seconds=10,
-        probe_timeout_seconds=10,
+        read_timeout_seconds=60,
+        probe_timeout_seconds=60,
     )
     async with client:
         yield Peer(client, mode, logs, samplings)
@@ -160,7 +161,7 @@ async def test_ping_belongs_to_the_handshake_era(lowlevel: Peer) -> None:
 @pytest.mark.requirement("R-VER-12")
 async def test_pinned_revision_needs_no_probe(anyio_backend: Any) -> None:
     parameters = StdioServerParameters(**b.launch("core_server"))
-    async with Client(parameters, mode="2026-07-28", read_timeout_seconds=10) as client:
+    async with Client(parameters, mode="2026-07-28", read_timeout_seconds=60) as client:
         assert client.protocol_version == "2026-07-28"
         assert client.server_info is None
         assert text_of(await client.call_tool("echo", {"text": "at once"})) == "at once"
@@ -560,11 +561,11 @@ def is_running(pid: int) -> bool:
 async def test_shutdown_asks_then_terminates_then_kills(
     anyio_backend: Any, behaviour: str, grace: float, end: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_core.transports.process.GRACE", grace)
+    monkeypatch.setattr("mcp_core.transports.process.GRACE", paced(grace))
     journal = tmp_path / "journal"
     parameters = StdioServerParameters(**b.launch("script_server", behaviour, str(journal)))
-    with anyio.fail_after(10):
-        async with Client(parameters) as client:
+    with anyio.fail_after(60):
+        async with Client(parameters, probe_timeout_seconds=60) as client:
             pid = int(text_of(await client.call_tool("pid")))
             assert is_running(pid)
     assert not is_running(pid)
@@ -575,12 +576,12 @@ async def test_shutdown_asks_then_terminates_then_kills(
 async def test_shutdown_happens_though_the_caller_is_cancelled(
     anyio_backend: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mcp_core.transports.process.GRACE", 0.5)
+    monkeypatch.setattr("mcp_core.transports.process.GRACE", paced(0.5))
     journal = tmp_path / "journal"
     parameters = StdioServerParameters(**b.launch("script_server", "deaf", str(journal)))
     pids: list[int] = []
-    with anyio.fail_after(10), anyio.CancelScope() as scope:
-        async with Client(parameters) as client:
+    with anyio.fail_after(60), anyio.CancelScope() as scope:
+        async with Client(parameters, probe_timeout_seconds=60) as client:
             pids.append(int(text_of(await client.call_tool("pid"))))
             scope.cancel()
             await client.call_tool("hold", {"number": 1})
@@ -601,7 +602,7 @@ def test_our_servers_end_with_their_input(module: str) -> None:
         capture_output=True,
         cwd=started["cwd"],
         env={**os.environ, **started["env"]},
-        timeout=15,
+        timeout=60,
         check=False,
     )
     (line,) = ended.stdout.splitlines()

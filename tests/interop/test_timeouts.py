@@ -14,6 +14,7 @@ from mcp_core import types as t
 from mcp_core.errors import InvalidResult, UnsupportedProtocolVersion
 from tests.interop import bookshop as b
 from tests.interop.watching import Heard
+from tests.pace import paced
 
 MODES = ["auto", "legacy"]
 
@@ -42,8 +43,8 @@ async def received(client: Client) -> list[dict[str, Any]]:
 @pytest.mark.requirement("R-BASE-19")
 @pytest.mark.parametrize("mode", MODES)
 async def test_timeout_cancels_the_request(mode: str) -> None:
-    with anyio.fail_after(10):
-        async with Client(script(), mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
             with pytest.raises(RequestTimeout, match=r"tools/call was not answered within 0\.1 seconds"):
                 await client.call_tool("hold", {"number": 1}, read_timeout_seconds=0.1)
             messages = await received(client)
@@ -57,8 +58,8 @@ async def test_timeout_cancels_the_request(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_timeout_stops_the_tool_on_a_real_server(mode: str) -> None:
     parameters = StdioServerParameters(**b.launch("core_server"))
-    with anyio.fail_after(10):
-        async with Client(parameters, mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(parameters, mode=mode, probe_timeout_seconds=60) as client:
             with pytest.raises(RequestTimeout):
                 await client.call_tool("slow", {"name": "nap"}, read_timeout_seconds=0.1)
             answer = await client.call_tool("milestone", {"name": "nap cancelled"})
@@ -66,21 +67,21 @@ async def test_timeout_stops_the_tool_on_a_real_server(mode: str) -> None:
 
 
 async def test_timeout_of_the_client_holds_for_every_request() -> None:
-    with anyio.fail_after(10):
-        async with Client(script(), read_timeout_seconds=1) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), read_timeout_seconds=paced(1), probe_timeout_seconds=60) as client:
             with pytest.raises(RequestTimeout):
                 await client.call_tool("hold", {"number": 1})
             # A longer one for a single call goes before it.
             async with anyio.create_task_group() as group:
-                group.start_soon(client.call_tool, "hold", {"number": 2}, 5)
+                group.start_soon(client.call_tool, "hold", {"number": 2}, 60)
                 await anyio.wait_all_tasks_blocked()
                 assert text_of(await client.call_tool("release")) == "released 2"
 
 
 @pytest.mark.requirement("R-CANC-04")
 async def test_late_answer_is_ignored() -> None:
-    with anyio.fail_after(10):
-        async with Client(script()) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), probe_timeout_seconds=60) as client:
             with pytest.raises(RequestTimeout):
                 await client.call_tool("hold", {"number": 1}, read_timeout_seconds=0.1)
             # The script answers the cancelled call all the same, and before this one.
@@ -91,8 +92,8 @@ async def test_late_answer_is_ignored() -> None:
 @pytest.mark.requirement("R-CANC-01")
 @pytest.mark.parametrize("mode", MODES)
 async def test_cancelled_caller_tells_the_server_once(mode: str) -> None:
-    with anyio.fail_after(10):
-        async with Client(script(), mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
             with anyio.move_on_after(0.1):
                 await client.call_tool("hold", {"number": 1})
             messages = await received(client)
@@ -102,10 +103,12 @@ async def test_cancelled_caller_tells_the_server_once(mode: str) -> None:
 
 
 @pytest.mark.requirement("R-CANC-02")
-async def test_handshake_is_never_cancelled() -> None:
+async def test_handshake_is_never_cancelled(monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that answers nothing is given up, not told to stop shaking hands."""
     echo = "import sys; [print(line, end='', file=sys.stderr) for line in sys.stdin]"
-    with open_scratch() as scratch, anyio.fail_after(10):
+    # It has only just been started when its input ends.
+    monkeypatch.setattr("mcp_core.transports.process.GRACE", paced(2))
+    with open_scratch() as scratch, anyio.fail_after(60):
         parameters = StdioServerParameters(command=sys.executable, args=["-c", echo], errlog=scratch.fileno())
         with pytest.raises(RequestTimeout):
             async with Client(parameters, mode="legacy", read_timeout_seconds=0.2):
@@ -131,8 +134,8 @@ def open_scratch() -> Any:
 async def test_each_call_gets_its_own_answer(mode: str) -> None:
     answers: dict[int, str] = {}
 
-    with anyio.fail_after(10):
-        async with Client(script(), mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
 
             async def call(number: int) -> None:
                 answers[number] = text_of(await client.call_tool("hold", {"number": number}))
@@ -148,8 +151,10 @@ async def test_each_call_gets_its_own_answer(mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 async def test_fast_call_overtakes_a_slow_one_on_a_real_server(mode: str) -> None:
     order: list[str] = []
-    with anyio.fail_after(10):
-        async with Client(StdioServerParameters(**b.launch("core_server")), mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(
+            StdioServerParameters(**b.launch("core_server")), mode=mode, probe_timeout_seconds=60
+        ) as client:
 
             async def wait_for(name: str) -> None:
                 assert text_of(await client.call_tool("milestone", {"name": name})) == f"{name}: reached"
@@ -167,7 +172,7 @@ async def test_fast_call_overtakes_a_slow_one_on_a_real_server(mode: str) -> Non
 
 @pytest.mark.requirement("R-BASE-04")
 async def test_ids_are_never_used_twice() -> None:
-    async with Client(script()) as client:
+    async with Client(script(), probe_timeout_seconds=60) as client:
         for _ in range(20):
             await client.call_tool("pid")
         ids = [message["id"] for message in await received(client)]
@@ -179,8 +184,10 @@ async def test_ids_are_never_used_twice() -> None:
 async def test_callbacks_are_called_in_the_order_of_the_messages(mode: str) -> None:
     """Also of those that arrive in one read; a few times, since a loop may shuffle its tasks."""
     logs: Heard[int] = Heard()
-    with anyio.fail_after(10):
-        async with Client(script(), mode=mode, logging_callback=lambda entry: logs.tell(entry.data)) as client:
+    with anyio.fail_after(60):
+        async with Client(
+            script(), mode=mode, logging_callback=lambda entry: logs.tell(entry.data), probe_timeout_seconds=60
+        ) as client:
             for turn in range(1, 9):
                 steps: Heard[float] = Heard()
 
@@ -194,8 +201,8 @@ async def test_callbacks_are_called_in_the_order_of_the_messages(mode: str) -> N
 
 @pytest.mark.parametrize("mode", MODES)
 async def test_noise_of_a_server_is_overlooked(mode: str) -> None:
-    with anyio.fail_after(10):
-        async with Client(script(), mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
             assert text_of(await client.call_tool("noise")) == "after the noise"
             assert text_of(await client.call_tool("pid")).isdigit()
 
@@ -203,8 +210,8 @@ async def test_noise_of_a_server_is_overlooked(mode: str) -> None:
 @pytest.mark.requirement("R-BASE-12")
 async def test_modern_client_never_sends_a_response() -> None:
     """Not even to say that it could not read a line, or to refuse a request."""
-    with anyio.fail_after(10):
-        async with Client(script()) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), probe_timeout_seconds=60) as client:
             await client.call_tool("noise")
             await client.call_tool("ask")
             messages = await received(client)
@@ -213,7 +220,7 @@ async def test_modern_client_never_sends_a_response() -> None:
 
 @pytest.mark.requirement("R-BASE-20")
 async def test_client_of_the_handshake_era_answers_requests() -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with Client(script(), mode="legacy") as client:
             await client.call_tool("ask")
             messages = await received(client)
@@ -224,7 +231,7 @@ async def test_client_of_the_handshake_era_answers_requests() -> None:
 
 async def test_nulls_in_meta_are_kept() -> None:
     meta = {"a/null": None, "a/list": [None, {"b": None}]}
-    async with Client(script()) as client:
+    async with Client(script(), probe_timeout_seconds=60) as client:
         result = await client.call_tool("meta", meta=meta)
         messages = await received(client)
     assert result.meta == meta
@@ -240,8 +247,8 @@ async def test_nulls_in_meta_are_kept() -> None:
 async def test_server_that_dies_fails_every_call(mode: str) -> None:
     failures: list[str] = []
 
-    with anyio.fail_after(10):
-        async with Client(script(), mode=mode) as client:
+    with anyio.fail_after(60):
+        async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
 
             async def call(name: str) -> None:
                 with pytest.raises(ConnectionClosed):
@@ -260,8 +267,8 @@ async def test_server_that_dies_fails_every_call(mode: str) -> None:
 @pytest.mark.parametrize("mode", [*MODES, "2026-07-28"])
 async def test_server_that_ends_at_once(mode: str) -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["-c", ""])
-    with anyio.fail_after(10), pytest.raises(ConnectionClosed):
-        async with Client(parameters, mode=mode) as client:
+    with anyio.fail_after(60), pytest.raises(ConnectionClosed):
+        async with Client(parameters, mode=mode, probe_timeout_seconds=60) as client:
             await client.call_tool("pid")
 
 
@@ -269,7 +276,7 @@ async def test_server_that_ends_at_once(mode: str) -> None:
 async def test_server_that_cannot_be_started(mode: str) -> None:
     parameters = StdioServerParameters(command="no-such-server-anywhere", args=["--stdio"])
     with pytest.raises(ConnectionClosed, match="the server 'no-such-server-anywhere' cannot be started") as caught:
-        async with Client(parameters, mode=mode):
+        async with Client(parameters, mode=mode, probe_timeout_seconds=60):
             pytest.fail("it was started")
     assert isinstance(caught.value.__cause__, OSError)
 
@@ -277,14 +284,14 @@ async def test_server_that_cannot_be_started(mode: str) -> None:
 async def test_server_whose_directory_is_missing() -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["-c", ""], cwd="no/such/directory")
     with pytest.raises(ConnectionClosed, match="no/such/directory"):
-        async with Client(parameters):
+        async with Client(parameters, probe_timeout_seconds=60):
             pytest.fail("it was started")
 
 
 async def test_exception_of_the_body_comes_out_as_it_is() -> None:
     """On no loop is it wrapped in a group: `except` around the client must catch it."""
     with pytest.raises(KeyError, match="of the body"):
-        async with Client(script()):
+        async with Client(script(), probe_timeout_seconds=60):
             raise KeyError("of the body")
 
 
@@ -293,7 +300,7 @@ async def test_exception_of_the_body_comes_out_as_it_is() -> None:
 
 @pytest.mark.requirement("R-VER-16")
 async def test_silence_means_the_handshake() -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(60):
         async with Client(script("mute"), probe_timeout_seconds=0.2) as client:
             assert client.protocol_version == "2025-11-25"
             assert client.server_info == t.Implementation(name="script", version="1")
@@ -305,8 +312,8 @@ async def test_silence_means_the_handshake() -> None:
 @pytest.mark.requirement("R-VER-17")
 @pytest.mark.parametrize("behaviour", ["unknown-method", "odd-error"])
 async def test_any_error_means_the_handshake(behaviour: str) -> None:
-    with anyio.fail_after(10):
-        async with Client(script(behaviour)) as client:
+    with anyio.fail_after(60):
+        async with Client(script(behaviour), probe_timeout_seconds=60) as client:
             assert client.protocol_version == "2025-11-25"
             messages = await received(client)
     assert [message["method"] for message in messages] == [
@@ -321,8 +328,8 @@ async def test_any_error_means_the_handshake(behaviour: str) -> None:
 
 @pytest.mark.requirement("R-VER-10")
 async def test_refused_version_is_corrected() -> None:
-    with anyio.fail_after(10):
-        async with Client(script("corrects")) as client:
+    with anyio.fail_after(60):
+        async with Client(script("corrects"), probe_timeout_seconds=60) as client:
             assert client.protocol_version == "2026-07-28"
             methods = [message["method"] for message in await received(client)]
     assert methods == ["server/discover", "server/discover", "tools/call"]
@@ -330,22 +337,22 @@ async def test_refused_version_is_corrected() -> None:
 
 @pytest.mark.requirement("R-VER-16")
 async def test_server_of_the_handshake_era_that_names_its_versions() -> None:
-    with anyio.fail_after(10):
-        async with Client(script("handshake-only")) as client:
+    with anyio.fail_after(60):
+        async with Client(script("handshake-only"), probe_timeout_seconds=60) as client:
             assert client.protocol_version == "2025-06-18"
 
 
 @pytest.mark.requirement("R-VER-10")
 async def test_server_with_no_common_version_is_reported() -> None:
-    with anyio.fail_after(10), pytest.raises(UnsupportedProtocolVersion) as caught:
-        async with Client(script("future")):
+    with anyio.fail_after(60), pytest.raises(UnsupportedProtocolVersion) as caught:
+        async with Client(script("future"), probe_timeout_seconds=60):
             pytest.fail("there is no common version")
     assert caught.value.data["supported"] == ["2030-01-01"]
 
 
 @pytest.mark.requirement("R-VER-04")
 async def test_unknown_version_in_the_handshake_is_refused() -> None:
-    with anyio.fail_after(10), pytest.raises(InvalidResult, match="1999-01-01"):
+    with anyio.fail_after(60), pytest.raises(InvalidResult, match="1999-01-01"):
         async with Client(script("ancient"), mode="legacy"):
             pytest.fail("there is no common version")
 
@@ -353,7 +360,9 @@ async def test_unknown_version_in_the_handshake_is_refused() -> None:
 @pytest.mark.requirement("R-META-01")
 @pytest.mark.requirement("R-META-03")
 async def test_modern_requests_carry_their_envelope() -> None:
-    async with Client(script(), client_info=t.Implementation(name="interop", version="7"), log_level="info") as client:
+    async with Client(
+        script(), client_info=t.Implementation(name="interop", version="7"), log_level="info", probe_timeout_seconds=60
+    ) as client:
         messages = await received(client)
     for message in messages:
         meta = message["params"]["_meta"]
@@ -364,7 +373,7 @@ async def test_modern_requests_carry_their_envelope() -> None:
 
 
 async def test_error_of_a_call_leaves_the_connection_alive() -> None:
-    async with Client(script()) as client:
+    async with Client(script(), probe_timeout_seconds=60) as client:
         with pytest.raises(MCPError, match="Unknown tool: nothing"):
             await client.call_tool("nothing")
         assert text_of(await client.call_tool("pid")).isdigit()

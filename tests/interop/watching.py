@@ -24,7 +24,7 @@ class Heard(Generic[T]):
         self.items.append(item)
         self._news.set()
 
-    async def until(self, ready: Callable[[list[T]], bool], seconds: float = 5.0) -> list[T]:
+    async def until(self, ready: Callable[[list[T]], bool], seconds: float = 60.0) -> list[T]:
         """The items, as soon as this holds of them. Raises `TimeoutError` after so many seconds."""
         with anyio.fail_after(seconds):
             while not ready(self.items):

@@ -16,20 +16,22 @@ import attrs
 import jsonschema
 import msgspec
 import pytest
-from pydantic import AnyUrl, BaseModel, Field, RootModel, SecretStr, create_model
+from pydantic import AnyUrl, BaseModel, ConfigDict, Field, RootModel, SecretStr, create_model
 
-from mcp_core import Client, MCPError, RequestTimeout
+from mcp_core import Client, MCPError, RequestContext, RequestTimeout, Server
 from mcp_core.errors import InvalidParams
-from mcp_core.testing import WireRecorder, flush_logs
+from mcp_core.testing import RawPeer, WireRecorder, flush_logs
 from mcp_core.types import CallToolResult, ElicitRequestFormParams, ElicitResult, TextContent
 from mcp_typed import (
     AcceptedElicitation,
     CancelledElicitation,
     Context,
     DeclinedElicitation,
+    Elicit,
     ElicitationResult,
     InvalidSignature,
     MCPServer,
+    Resolve,
     ToolError,
 )
 
@@ -162,7 +164,7 @@ MEMBERS: list[Any] = [
     (
         "length and pattern",
         Annotated[str, Field(min_length=1, max_length=3, pattern="^a")],
-        {"type": "string", "minLength": 1, "maxLength": 3, "pattern": "^a", "title": "X"},
+        {"type": "string", "minLength": 1, "maxLength": 3, "title": "X"},
         "ab",
         "ab",
     ),
@@ -700,13 +702,13 @@ async def test_a_modern_client_is_asked_by_resolve_alone(caplog: pytest.LogCaptu
     questions: list[Any] = []
     async with Client(mcp, elicitation_callback=lambda ctx, params: questions.append(params)) as client:
         text = text_of(await client.call_tool("tool"))
-    found = re.fullmatch(r"Error executing tool tool \(error id ([0-9a-f]{8})\)", text)
-    assert found is not None
+    assert "elicitation/create cannot be sent in 2026-07-28" in text
+    assert "Resolve" in text
     assert questions == []
     assert not was_sent(recorder, "elicitation/create")
-    # The author is told why, and what to do.
+    # The author is told where.
     flush_logs()
-    (record,) = [record for record in caplog.records if found[1] in record.getMessage()]
+    (record,) = [record for record in caplog.records if "elicitation/create cannot be sent" in record.getMessage()]
     assert "elicitation/create cannot be sent in 2026-07-28" in (record.exc_text or "")
 
 
@@ -763,3 +765,153 @@ async def test_a_page_to_visit() -> None:
     async with Client(mcp, mode="legacy", elicitation_callback=visit) as client:
         assert text_of(await client.call_tool("tool")) == "accept"
     assert seen == [("url", "Sign in.", "https://example.com/in?id=7", "7")]
+
+
+# --- forms per revision --------------------------------------------------------------------------------
+
+
+TITLED: dict[str, Any] = {"oneOf": [{"const": "a", "title": "First"}, {"const": "b", "title": "Second"}]}
+
+
+class Everything(BaseModel):
+    """All that a form has."""
+
+    model_config = ConfigDict(title="A form")
+    name: str = "x"
+    count: Annotated[int, Field(gt=0, lt=9)] = 5
+    ratio: Annotated[float, Field(gt=0, le=1, multiple_of=0.5)] = 0.5
+    sure: bool = True
+    mail: Annotated[str, Field(pattern="@", min_length=3)]
+    kind: Choice = "a"
+    titled: Annotated[str, Field(json_schema_extra=TITLED)] = "a"
+
+
+async def asked_in(revision: str, form: Any) -> tuple[Any, Any]:
+    """What a client of this revision is asked with, and the answer to the call."""
+    mcp = MCPServer("asks")
+
+    @mcp.tool()
+    async def tool(ctx: Context) -> str:
+        return str(await ctx.elicit("q", form))
+
+    async with RawPeer.of(mcp.server) as peer:
+        await peer.initialize(revision, {"elicitation": {}})
+        message = await peer.call(1, "tools/call", {"name": "tool", "arguments": {}})
+        if message.get("method") != "elicitation/create":
+            return None, message
+        return message["params"]["requestedSchema"], await peer.answer(
+            {"jsonrpc": "2.0", "id": message["id"], "result": {"action": "decline"}}
+        )
+
+
+ALLOWED: dict[str, set[str]] = {
+    "string": {"type", "title", "description", "minLength", "maxLength", "format", "enum", "enumNames"},
+    "number": {"type", "title", "description", "minimum", "maximum"},
+    "integer": {"type", "title", "description", "minimum", "maximum"},
+    "boolean": {"type", "title", "description", "default"},
+}
+
+
+@pytest.mark.case("C089")
+@pytest.mark.requirement("R-ELIC-02")
+async def test_a_form_for_the_first_revision_with_forms_has_what_that_knows() -> None:
+    schema, answer = await asked_in("2025-06-18", Everything)
+    assert answer["result"]["isError"] is False
+    for name, member in schema["properties"].items():
+        assert set(member) <= ALLOWED[member["type"]], name
+    assert schema["properties"]["titled"] == {
+        "type": "string",
+        "title": "Titled",
+        "enum": ["a", "b"],
+        "enumNames": ["First", "Second"],
+    }
+    assert schema["properties"]["sure"]["default"] is True
+    assert schema["required"] == ["mail"]
+
+
+@pytest.mark.case("C089")
+async def test_a_form_for_later_revisions_has_defaults_and_titles() -> None:
+    schema, _ = await asked_in("2025-11-25", Everything)
+    members = schema["properties"]
+    for name, member in members.items():
+        assert set(member) <= ALLOWED[member["type"]] | {"default", "oneOf"}, name
+    assert members["titled"] == {"type": "string", "title": "Titled", "default": "a", **TITLED}
+    assert members["count"] == {"type": "integer", "title": "Count", "default": 5, "minimum": 1, "maximum": 8}
+    assert members["ratio"] == {"type": "number", "title": "Ratio", "default": 0.5, "maximum": 1}
+
+
+@pytest.mark.case("C089")
+@pytest.mark.parametrize("annotation", [list[Choice], set[Choice], list[Colour]], ids=["list", "set", "list of Enum"])
+async def test_a_member_that_the_revision_lacks_ends_the_call_by_its_name(annotation: Any) -> None:
+    form = create_model("Form", picks=(annotation, ...))
+    schema, answer = await asked_in("2025-06-18", form)
+    assert schema is None
+    text = answer["result"]["content"][0]["text"]
+    assert answer["result"]["isError"] is True
+    assert "'picks'" in text
+    assert "2025-06-18" in text
+    schema, answer = await asked_in("2025-11-25", form)
+    assert schema["properties"]["picks"]["type"] == "array"
+
+
+@pytest.mark.case("C089")
+async def test_a_resolver_s_question_is_projected_alike() -> None:
+    form = create_model("Form", picks=(list[Choice], ["a"]))
+    mcp = MCPServer("asks")
+
+    def asks() -> Any:
+        return Elicit("q", form)
+
+    @mcp.tool()
+    def tool(answer: Annotated[Any, Resolve(asks)]) -> str:
+        return str(answer)
+
+    async with RawPeer.of(mcp.server) as peer:
+        await peer.initialize("2025-06-18", {"elicitation": {}})
+        answer = await peer.call(1, "tools/call", {"name": "tool", "arguments": {}})
+    assert answer["result"]["isError"] is True
+    assert "'picks'" in answer["result"]["content"][0]["text"]
+
+
+@pytest.mark.fault("X-86")
+@pytest.mark.case("C089")
+@pytest.mark.parametrize(
+    "annotation", [Literal[1, 2], Literal[1], Level, Level | None, list[Level], Literal["a", 1], Literal[1.5]], ids=str
+)
+def test_choices_that_are_no_strings_are_refused_at_registration(annotation: Any) -> None:
+    form = create_model("Form", x=(annotation, ...))
+
+    def asks() -> Any:
+        return Elicit("q", form)
+
+    asks.__annotations__["return"] = Elicit[form]  # type: ignore[valid-type]
+
+    def tool(answer: Annotated[Any, Resolve(asks)]) -> str:
+        return str(answer)
+
+    with pytest.raises(InvalidSignature, match=r"Form\.x cannot be asked for in a form: .*a choice of strings"):
+        MCPServer("asks").add_tool(tool)
+
+
+@pytest.mark.fault("X-86")
+async def test_a_title_that_is_the_form_s_own_is_for_the_user() -> None:
+    schema, _ = await asked_in("2025-11-25", Everything)
+    assert (schema["title"], schema["description"]) == ("A form", "All that a form has.")
+    # A class's name and docstring are for readers of the code.
+    schema, _ = await asked_in("2025-11-25", Booking)
+    assert not {"title", "description"} & set(schema)
+
+
+async def test_forms_made_by_hand_are_projected_too() -> None:
+    async def call_tool(ctx: RequestContext[Any], params: Any) -> CallToolResult:
+        members = {"kind": {"type": "string", **TITLED, "default": "a"}, "odd": True}
+        answer = await ctx.elicit("q", {"type": "object", "properties": members})
+        return CallToolResult(content=[TextContent(text=answer.action)])
+
+    async with RawPeer.of(Server("low", on_call_tool=call_tool)) as peer:
+        await peer.initialize("2025-06-18", {"elicitation": {}})
+        asked = await peer.call(1, "tools/call", {"name": "t", "arguments": {}})
+        assert asked["params"]["requestedSchema"]["properties"] == {
+            "kind": {"type": "string", "enum": ["a", "b"], "enumNames": ["First", "Second"]},
+            "odd": True,
+        }

@@ -97,7 +97,12 @@ class ShelfError(ToolError):
             id="group",
             marks=pytest.mark.observed("S-446"),
         ),
-        pytest.param(ExceptionGroup("secret", [ToolError("secret")]), "async", id="group of ToolError"),
+        pytest.param(
+            ExceptionGroup("secret", [ValueError("secret"), KeyError("secret")]), "async", id="group of exceptions"
+        ),
+        pytest.param(GeneratorExit("secret"), "async", id="GeneratorExit", marks=pytest.mark.fault("X-11")),
+        pytest.param(GeneratorExit("secret"), "plain", id="GeneratorExit, plain", marks=pytest.mark.fault("X-11")),
+        pytest.param(KeyboardInterrupt("secret"), "plain", id="KeyboardInterrupt of a thread"),
         pytest.param(
             BaseExceptionGroup("secret", [asyncio.CancelledError("secret")]), "async", id="group of stray cancellation"
         ),
@@ -150,13 +155,14 @@ async def test_the_log_has_what_the_text_has_the_id_of(colour: str, caplog: pyte
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (ValueError("bad luck"), "Error executing tool fails: bad luck"),
-        (KeyError("k"), "Error executing tool fails: 'k'"),
-        (RuntimeError(), "Error executing tool fails: "),
+        (ValueError("bad luck"), "Error executing tool fails: ValueError: bad luck"),
+        (KeyError("k"), "Error executing tool fails: KeyError: 'k'"),
+        (RuntimeError(), "Error executing tool fails: RuntimeError"),
         (ToolError("told"), "Error executing tool fails: told"),
     ],
     ids=["ValueError", "KeyError", "no text", "ToolError"],
 )
+@pytest.mark.fault("X-18")
 async def test_what_is_not_masked_is_shown(error: Exception, text: str, colour: str) -> None:
     assert await failure(raising(error, colour, mask_errors=False), "fails") == text
 
@@ -458,7 +464,7 @@ async def test_a_server_calls_its_own_tools() -> None:
 async def test_a_bad_return_value_is_not_told_like_a_crash() -> None:
     assert await failure(nested(), "book") == (
         "Error executing tool book: 1 validation error for Book\npages\n"
-        "  Field required [type=missing, input_value={'title': 'Dune'}, input_type=dict]"
+        "  Field required [type=missing, input_type=dict]"
     )
     assert re.fullmatch(masked("e_value"), await failure(nested(), "e_value"))
 
@@ -477,7 +483,9 @@ async def test_print_does_not_reach_the_wire() -> None:
         "    return 'printed'\n"
         "mcp.run()\n"
     )
-    async with Client(StdioServerParameters(command=sys.executable, args=["-c", program])) as client:
+    async with Client(
+        StdioServerParameters(command=sys.executable, args=["-c", program]), probe_timeout_seconds=60
+    ) as client:
         for _ in range(2):
             assert text_of(await client.call_tool("e_print")) == "printed"
 
@@ -556,7 +564,7 @@ async def test_log_messages_go_to_who_wants_them() -> None:
 
     async with Client(mcp, log_level="info", logging_callback=keep) as client:
         await client.call_tool("hello")
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await came.wait()
     assert [(params.level, params.data) for params in heard] == [("info", "hello")]
 
@@ -566,6 +574,7 @@ class Choice(BaseModel):
 
 
 @pytest.mark.observed("S-456")
+@pytest.mark.fault("X-86")
 async def test_a_modern_client_is_asked_nothing_by_request() -> None:
     mcp = MCPServer("asks")
 
@@ -577,7 +586,10 @@ async def test_a_modern_client_is_asked_nothing_by_request() -> None:
     async with RawPeer.of(mcp.server) as peer:
         answer = await peer.modern(1, "tools/call", {"name": "asks"}, capabilities=declared)
         assert answer["result"]["isError"] is True
-        assert re.fullmatch(masked("asks"), answer["result"]["content"][0]["text"])
+        text = answer["result"]["content"][0]["text"]
+        assert text.startswith("Error executing tool asks: elicitation/create cannot be sent in 2026-07-28")
+        assert "InputRequiredResult" in text
+        assert "Resolve" in text
         # A handshake-era client is asked what it can answer, and nothing else.
         await peer.initialize("2025-11-25", {})
         assert code_of(await peer.call(2, "tools/call", {"name": "asks"})) == -32602
@@ -708,11 +720,11 @@ def timed(colour: str, released: threading.Event, **options: Any) -> MCPServer:
         raise AssertionError("must not get here")
 
     def now() -> str:
-        released.wait(10)
+        released.wait(60)
         return "too late for anybody"
 
     mcp.add_tool(later if colour == "async" else now, name="slow", timeout=None if options else 0.05)
-    mcp.add_tool(lambda: "alive", name="alive", timeout=10)
+    mcp.add_tool(lambda: "alive", name="alive", timeout=60)
     return mcp
 
 
@@ -723,7 +735,7 @@ async def test_a_tool_that_takes_too_long_is_given_up(colour: str, options: Any,
     released = threading.Event()
     try:
         async with Client(timed(colour, released, **options), mode=mode) as client:
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 result = await client.call_tool("slow")
                 assert text_of(await client.call_tool("alive")) == "alive"
     finally:
@@ -734,7 +746,7 @@ async def test_a_tool_that_takes_too_long_is_given_up(colour: str, options: Any,
 
 
 async def test_a_tool_that_is_in_time_is_not_disturbed() -> None:
-    mcp = MCPServer("fast", timeout=10)
+    mcp = MCPServer("fast", timeout=60)
 
     @mcp.tool()
     async def later() -> str:
@@ -751,7 +763,7 @@ async def test_a_tool_that_is_in_time_is_not_disturbed() -> None:
 
 
 async def test_a_timeout_of_the_tool_s_own_making_is_a_crash() -> None:
-    mcp = MCPServer("fast", timeout=10)
+    mcp = MCPServer("fast", timeout=60)
 
     @mcp.tool()
     async def impatient() -> str:
@@ -775,14 +787,14 @@ async def test_time_that_is_up_cancels_the_tool() -> None:
 
     @mcp.tool(timeout=0.05)
     def now(cancellation: Cancellation) -> str:
-        if cancellation.wait(10):
+        if cancellation.wait(60):
             seen.append("asked to end")
         ended.set()
         return "too late for anybody"
 
     assert "timed out" in await failure(mcp, "later")
     assert "timed out" in await failure(mcp, "now")
-    assert ended.wait(5)
+    assert ended.wait(60)
     assert seen == ["cancelled", "asked to end"]
 
 
@@ -810,7 +822,7 @@ class Room:
             self.inside -= 1
 
     def have_entered(self, count: int) -> bool:
-        return all(self._enough.acquire(timeout=5) for _ in range(count))
+        return all(self._enough.acquire(timeout=60) for _ in range(count))
 
 
 def crowded(room: Room, colour: str, server: dict[str, Any], tool: dict[str, Any]) -> MCPServer:
@@ -825,7 +837,7 @@ def crowded(room: Room, colour: str, server: dict[str, Any], tool: dict[str, Any
 
     def now() -> str:
         room.enter()
-        room.open.wait(10)
+        room.open.wait(60)
         room.leave()
         return "served"
 
@@ -857,7 +869,7 @@ async def test_no_more_run_at_once_than_allowed(colour: str, server: Any, tool: 
         try:
             for _ in range(5):
                 tasks.start_soon(one)
-            with anyio.fail_after(5):
+            with anyio.fail_after(60):
                 while room.inside < most:
                     await anyio.lowlevel.checkpoint()
                 # All five requests were sent before this one, which waits for nobody.
@@ -876,7 +888,7 @@ async def test_who_waits_for_a_turn_may_be_cancelled() -> None:
     call_busy = {"name": "busy"}
     async with RawPeer.of(mcp.server) as peer:
         peer.send(modern(1, "tools/call", call_busy))
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while room.inside < 1:
                 await anyio.lowlevel.checkpoint()
         peer.send(modern(2, "tools/call", call_busy))
@@ -903,7 +915,7 @@ class Milestones:
 
     @staticmethod
     async def reached(event: threading.Event) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             while not event.is_set():
                 await anyio.lowlevel.checkpoint()
 
@@ -959,7 +971,7 @@ async def test_a_plain_tool_learns_that_its_client_cancelled(way: str, caplog: p
         stones.started.set()
         try:
             if way == "wait":
-                stones.seen.append(f"{token.wait(10)}")
+                stones.seen.append(f"{token.wait(60)}")
             while way == "requested" and not token.requested:
                 token.wait(0.001)
             while way == "check":
@@ -1038,7 +1050,7 @@ async def test_a_modern_client_that_listens_is_told_of_a_change(
     async with Client(mcp) as client, client.listen(tools_list_changed=True) as events:
         assert await names(client) == ["first"]
         change(mcp)
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             assert await anext(aiter(events)) == ToolsListChanged()
         assert await names(client) == tools
 
@@ -1057,7 +1069,7 @@ async def test_a_handshake_client_is_told_of_a_change(change: Callable[[MCPServe
     async with Client(mcp, mode="legacy", message_handler=keep) as client:
         assert await names(client) == ["first"]
         change(mcp)
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await came.wait()
         assert await names(client) == tools
     assert told == [("notifications/tools/list_changed", {})]
@@ -1075,7 +1087,7 @@ async def test_a_tool_may_add_a_tool_from_its_thread() -> None:
     async with Client(mcp) as client, client.listen(tools_list_changed=True) as events:
         assert text_of(await client.call_tool("grow")) == "grown"
         assert text_of(await client.call_tool("late")) == "late"
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             assert await anext(aiter(events)) == ToolsListChanged()
 
 
@@ -1166,7 +1178,7 @@ async def test_items_are_told_while_they_come(colour: str, mode: str) -> None:
     async with Client(mcp, mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
         result = await client.call_tool("items", {"count": 3}, progress_callback=tell)
-        with anyio.fail_after(5):
+        with anyio.fail_after(60):
             await everything.wait()
         quiet = await client.call_tool("items", {"count": 2})
         none = await client.call_tool("items", {"count": 0})
@@ -1200,7 +1212,7 @@ async def test_an_item_that_does_not_fit_fails_the_call(colour: str) -> None:
     assert await failure(mcp, "items") == (
         f"Error executing tool items: 1 validation error for {function.__name__}Output\nresult.1\n"
         "  Input should be a valid integer, unable to parse string as an integer"
-        " [type=int_parsing, input_value='x', input_type=str]"
+        " [type=int_parsing, input_type=str]"
     )
 
 

@@ -11,18 +11,20 @@ import json
 import re
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import date
-from typing import Annotated, Any, assert_never
+from typing import Annotated, Any, Literal, Protocol, assert_never, cast
 
 import anyio
 import pytest
 from pydantic import BaseModel, Field
 
 from mcp_core import Client, MCPError, RequestContext
+from mcp_core.auth import AccessToken, AuthSettings
 from mcp_core.errors import InternalError, InvalidParams, MissingClientCapability
 from mcp_core.request_state import RequestStateSealer
-from mcp_core.testing import WireRecorder, flush_logs
+from mcp_core.testing import RawPeer, WireRecorder, flush_logs
 from mcp_core.types import (
     CallToolResult,
     CreateMessageRequestParams,
@@ -54,6 +56,8 @@ from mcp_typed import (
     Sample,
     ToolError,
 )
+from tests.http.asgi import ModernClient
+from tests.pace import paced
 
 either_era = pytest.mark.parametrize("mode", ["auto", "legacy"])
 
@@ -131,7 +135,7 @@ async def answer(
 
 
 async def success(
-    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str, user: User | None = None
+    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str = "auto", user: User | None = None
 ) -> str:
     result = await answer(mcp, tool, arguments, mode=mode, user=user)
     assert not result.is_error, text_of(result)
@@ -139,7 +143,7 @@ async def success(
 
 
 async def failure(
-    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str, user: User | None = None
+    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str = "auto", user: User | None = None
 ) -> str:
     result = await answer(mcp, tool, arguments, mode=mode, user=user)
     assert result.is_error
@@ -344,7 +348,7 @@ async def test_a_resolver_learns_that_nobody_waits_any_more(mode: str) -> None:
 
     def slow(token: Cancellation) -> int:
         seen.append(token.requested)
-        seen.append(token.wait(10))
+        seen.append(token.wait(60))
         ended.set()
         return 1
 
@@ -355,7 +359,7 @@ async def test_a_resolver_learns_that_nobody_waits_any_more(mode: str) -> None:
         return value
 
     assert await failure(mcp, "tool", mode=mode) == "Error executing tool tool: timed out after 0.05 s"
-    assert ended.wait(5)
+    assert ended.wait(60)
     assert seen == [False, True]
 
 
@@ -452,7 +456,7 @@ async def test_calls_at_the_same_time_keep_their_values_apart(mode: str) -> None
 async def test_the_rest_of_a_tool_is_as_ever(mode: str) -> None:
     mcp = MCPServer("all", unknown_arguments="reject")
 
-    @mcp.tool("renamed", max_concurrency=1, timeout=10)
+    @mcp.tool("renamed", max_concurrency=1, timeout=60)
     def tool(count: int, twice: Annotated[int, Resolve(doubled)]) -> Result[int]:
         return Result(twice, text=f"{count} and {count}")
 
@@ -856,17 +860,18 @@ async def test_nor_is_an_answer_that_was_recorded_in_an_earlier_round() -> None:
 
 @either_era
 async def test_time_to_think_counts_only_while_the_call_waits(mode: str) -> None:
-    mcp = MCPServer("impatient", timeout=0.2)
+    patience = paced(0.3)
+    mcp = MCPServer("impatient", timeout=patience)
     mcp.add_tool(book)
 
     async def think(ctx: Any, params: Any) -> ElicitResult:
-        await anyio.sleep(0.4)
+        await anyio.sleep(2 * patience)
         return ElicitResult(action="accept", content={"sure": True})
 
     async with Client(mcp, mode=mode, elicitation_callback=think) as client:
         result = await client.call_tool("book", {"place": "Rome"})
     in_time = mode == "auto"  # between two rounds no call is under way
-    wanted = "Rome: Confirm(sure=True)" if in_time else "Error executing tool book: timed out after 0.2 s"
+    wanted = "Rome: Confirm(sure=True)" if in_time else f"Error executing tool book: timed out after {patience:g} s"
     assert (text_of(result), result.is_error) == (wanted, not in_time)
 
 
@@ -1188,7 +1193,7 @@ async def test_any_other_exception_of_a_resolver_is_masked(mode: str, caplog: py
 @either_era
 async def test_an_author_may_show_it(mode: str) -> None:
     shown = await failure(server_of(leaks, mask_errors=False), "leaks", mode=mode)
-    assert shown == "Error executing tool leaks: the secret"
+    assert shown == "Error executing tool leaks: ValueError: the secret"
 
 
 @either_era
@@ -1455,3 +1460,336 @@ async def test_a_client_is_asked_by_hand_only_for_what_it_declared() -> None:
         with pytest.raises(MissingClientCapability) as caught:
             await client.call_tool("greet")
     assert caught.value.data == {"requiredCapabilities": {"elicitation": {"form": {}}}}
+
+
+# --- who may use a state ----------------------------------------------------------------------------
+
+
+class Verifier:
+    """Takes every token for that of the client it names."""
+
+    async def verify_token(self, token: str) -> AccessToken:
+        return AccessToken(token=token, client_id=token, subject=token)
+
+
+@pytest.mark.fault("S-16")
+@pytest.mark.fault("X-21")
+@pytest.mark.requirement("R-MRTR-06")
+@pytest.mark.parametrize("who", ["alice", "bob"])
+async def test_a_state_is_good_for_the_caller_it_was_given_to(who: str) -> None:
+    def tool(ctx: Context, sure: Annotated[Confirm, Resolve(ask_sure)]) -> str:
+        assert ctx.auth is not None
+        return f"wiped for {ctx.auth.client_id}"
+
+    settings = AuthSettings(issuer_url="http://a", resource_server_url="http://127.0.0.1/mcp", check_resource=False)
+    app = server_of(tool).streamable_http_app(auth=settings, token_verifier=Verifier())
+
+    async def call(who: str, **more: Any) -> Any:
+        client = ModernClient(app, headers={"authorization": f"Bearer {who}"})
+        params: dict[str, Any] = {"name": "tool", "arguments": {}, **more}
+        message = client.message(1, "tools/call", params, capabilities={"elicitation": {"form": {}}})
+        return json.loads((await client.answer(message)).body)
+
+    asked = (await call("alice"))["result"]
+    (key,) = asked["inputRequests"]
+    responses = {key: {"action": "accept", "content": YES}}
+    answer = await call(who, requestState=asked["requestState"], inputResponses=responses)
+    if who == "alice":
+        assert answer["result"]["content"][0]["text"] == "wiped for alice"
+    else:
+        assert answer["error"]["message"] == "Invalid or expired requestState"
+
+
+async def test_answers_that_are_too_long_for_the_state_end_the_call() -> None:
+    def second(first: Annotated[CreateMessageResult, Resolve(ask_for_poem)]) -> Sample:
+        return Sample([], max_tokens=5)
+
+    def tool(last: Annotated[CreateMessageResult, Resolve(second)]) -> str:
+        return "never"
+
+    mcp = server_of(tool, request_state=RequestStateSealer(max_size=500))
+    long = CreateMessageResult(role="assistant", content=TextContent(text="x" * 1000), model="m")
+    async with Client(mcp, sampling_callback=lambda ctx, params: long) as client:
+        result = await client.call_tool("tool")
+    assert result.is_error
+    assert "too long to be kept for the next round" in text_of(result)
+
+
+def ask_for_poem() -> Sample:
+    return Sample([], max_tokens=5)
+
+
+async def test_a_state_of_the_author_s_own_has_no_answers_of_ours() -> None:
+    sealer, states = RequestStateSealer(), list[str]()
+    mcp = server_of(book, request_state=sealer)
+
+    async def around(ctx: RequestContext[Any], call_next: Any) -> Any:
+        states.extend(sealer.seal(ctx, odd) for odd in ({"asked": 5, "answers": [1]}, [1], "x", None))
+        return await call_next(ctx)
+
+    mcp.middleware.append(around)
+    call: dict[str, Any] = {"name": "book", "arguments": {"place": "Rome"}}
+    async with RawPeer.of(mcp.server) as peer:
+        await peer.modern(1, "tools/call", call, capabilities={"elicitation": {"form": {}}})
+        for number, state in enumerate(states[:4]):
+            again = {
+                **call,
+                "requestState": state,
+                "inputResponses": {"ask_sure": {"action": "accept", "content": YES}},
+            }
+            answer = await peer.modern(number + 2, "tools/call", again, capabilities={"elicitation": {"form": {}}})
+            assert answer["result"]["resultType"] == "input_required", "an answer to what was never asked"
+
+
+# --- resolvers that open something ---------------------------------------------------------------------
+
+
+def opener(colour: str, moments: list[Any]) -> Callable[..., Any]:
+    """A resolver of a kind that has an end."""
+
+    def plain() -> Generator[int]:
+        moments.append("open")
+        try:
+            yield 5
+        except BaseException as exc:
+            moments.append(type(exc).__name__)
+            raise
+        finally:
+            moments.append("closed")
+
+    async def later() -> AsyncGenerator[int]:
+        moments.append("open")
+        try:
+            yield 5
+        except BaseException as exc:
+            moments.append(type(exc).__name__)
+            raise
+        finally:
+            moments.append("closed")
+
+    kinds: dict[str, Callable[..., Any]] = {
+        "generator": plain,
+        "async generator": later,
+        "context manager": contextmanager(plain),
+        "async context manager": asynccontextmanager(later),
+    }
+    return kinds[colour]
+
+
+KINDS = ["generator", "async generator", "context manager", "async context manager"]
+
+
+@pytest.mark.fault("X-09")
+@either_era
+@pytest.mark.parametrize("colour", KINDS)
+@pytest.mark.parametrize("run", ["thread", "inline"])
+async def test_what_a_resolver_opens_is_closed_after_the_call(colour: str, run: Any, mode: str) -> None:
+    moments: list[Any] = []
+
+    def tool(value: Annotated[int, Resolve(opener(colour, moments))]) -> int:
+        moments.append(value)
+        return value
+
+    assert await success(server_of(tool, run=run), "tool", mode=mode) == "5"
+    assert moments == ["open", 5, "closed"]
+
+
+@pytest.mark.fault("X-09")
+@pytest.mark.parametrize("colour", KINDS)
+async def test_it_is_closed_after_a_call_that_failed_and_learns_how(colour: str) -> None:
+    moments: list[Any] = []
+
+    def tool(value: Annotated[int, Resolve(opener(colour, moments))]) -> int:
+        raise ToolError("no")
+
+    assert await failure(server_of(tool), "tool") == "Error executing tool tool: no"
+    assert moments == ["open", "ToolError", "closed"]
+
+
+@pytest.mark.fault("X-09")
+@pytest.mark.parametrize("colour", KINDS)
+async def test_it_is_closed_after_a_call_that_was_given_up(colour: str) -> None:
+    moments: list[Any] = []
+    begun = anyio.Event()
+
+    async def tool(value: Annotated[int, Resolve(opener(colour, moments))]) -> int:
+        begun.set()
+        await anyio.sleep_forever()
+        return value
+
+    async with Client(server_of(tool)) as client, anyio.create_task_group() as group:
+        group.start_soon(client.call_tool, "tool")
+        await begun.wait()
+        group.cancel_scope.cancel()
+    with anyio.fail_after(30):
+        while "closed" not in moments:  # noqa: ASYNC110 - a thread closes it
+            await anyio.sleep(0.001)
+    assert moments[0] == "open"
+
+
+@pytest.mark.fault("X-09")
+async def test_it_is_closed_after_each_round_and_in_reverse_order() -> None:
+    moments: list[str] = []
+
+    def first() -> Iterator[str]:
+        moments.append("first")
+        yield "one"
+        moments.append("/first")
+
+    def second(one: Annotated[str, Resolve(first)]) -> Iterator[str]:
+        moments.append(f"second of {one}")
+        yield "two"
+        moments.append("/second")
+
+    def tool(two: Annotated[str, Resolve(second)], sure: Annotated[Confirm, Resolve(ask_sure)]) -> str:
+        return f"{two} {sure.sure}"
+
+    assert await success(server_of(tool), "tool", user=User(sure=YES)) == "two True"
+    assert moments == ["first", "second of one", "/second", "/first"] * 2
+
+
+@pytest.mark.fault("X-09")
+async def test_a_generator_may_ask() -> None:
+    moments: list[str] = []
+
+    def asks() -> Iterator[Elicit[Confirm]]:
+        yield Elicit("sure?", Confirm)
+        moments.append("closed")
+
+    def tool(sure: Annotated[Confirm, Resolve(asks)]) -> str:
+        return str(sure.sure)
+
+    assert await success(server_of(tool), "tool", user=User(sure=YES)) == "True"
+    assert moments == ["closed", "closed"]
+
+
+@pytest.mark.fault("X-09")
+async def test_a_resolver_that_hides_the_tool_s_exception_does_not_make_it_a_success() -> None:
+    def hides() -> Iterator[int]:
+        try:
+            yield 5
+        except ToolError:
+            pass
+
+    def tool(value: Annotated[int, Resolve(hides)]) -> None:
+        raise ToolError("no")
+
+    text = await failure(server_of(tool, mask_errors=False), "tool")
+    assert "a resolver suppressed the exception" in text
+
+
+async def test_a_connection_is_its_owner_s_to_close() -> None:
+    class Connection:
+        entered = False
+
+        def __enter__(self) -> Connection:
+            self.entered = True
+            return self
+
+        def __exit__(self, *how: Any) -> None:
+            self.entered = False
+
+    connection = Connection()
+
+    def owned() -> Connection:
+        return connection
+
+    def tool(db: Annotated[Connection, Resolve(owned)]) -> str:
+        return f"{db is connection} {db.entered}"
+
+    assert await success(server_of(tool), "tool") == "True False"
+
+
+# --- values and their parameters -------------------------------------------------------------------------
+
+
+class Repository:
+    """A class that pydantic knows nothing of."""
+
+
+class Reader(Protocol):
+    def read(self) -> str: ...
+
+
+SHARED: dict[str, int] = {"a": 1}
+CONFIRMED = Confirm(sure=True)
+
+FITS: list[Any] = [
+    (int, 5, 5),
+    (float, 5, 5.0),
+    (str | None, None, None),
+    (list[int], [1, 2], [1, 2]),
+    (Confirm, CONFIRMED, CONFIRMED),
+    (dict[str, int], SHARED, SHARED),
+    (Literal["a", "b"], "a", "a"),
+    (Any, Repository, Repository),
+    (Reader, 5, 5),  # that cannot be checked
+    (int, "7", 7),
+    (list[int], (1, 2), [1, 2]),
+    (Confirm, {"sure": True}, CONFIRMED),
+]
+
+DOES_NOT_FIT: list[Any] = [
+    (int, "seven", "a str"),
+    (int, None, "a NoneType"),
+    (Confirm, 5, "a int"),
+    (Repository, "text", "a str"),
+    (list[int], ["x"], "a list"),
+    (Literal["a"], "b", "a str"),
+]
+
+
+def filled(annotation: Any, value: Any, got: list[Any]) -> MCPServer:
+    def resolver() -> Any:
+        return value
+
+    def tool(x: Any) -> str:
+        got.append(x)
+        return "called"
+
+    tool.__annotations__["x"] = Annotated[annotation, Resolve(resolver)]
+    return server_of(tool, mask_errors=False)
+
+
+@pytest.mark.fault("X-09")
+@pytest.mark.parametrize(("annotation", "value", "expected"), FITS, ids=[f"{row[0]} {row[1]!r}"[:50] for row in FITS])
+async def test_a_value_that_fits_is_passed_on(annotation: Any, value: Any, expected: Any) -> None:
+    got: list[Any] = []
+    assert await success(filled(annotation, value, got), "tool") == "called"
+    assert got == [expected]
+    if value is expected:
+        assert got[0] is value, "not a copy"
+
+
+@pytest.mark.fault("X-09")
+@pytest.mark.parametrize(
+    ("annotation", "value", "kind"), DOES_NOT_FIT, ids=[f"{row[0]} {row[1]!r}"[:50] for row in DOES_NOT_FIT]
+)
+async def test_a_value_that_does_not_fit_its_parameter_is_a_failure(annotation: Any, value: Any, kind: str) -> None:
+    got: list[Any] = []
+    text = await failure(filled(annotation, value, got), "tool")
+    assert f"TypeError: resolver 'resolver' gave {kind}, which parameter 'x' does not take" in text
+    assert got == []
+
+
+@pytest.mark.fault("X-09")
+def test_a_resolver_as_a_default_is_refused() -> None:
+    def tool(value: int = cast("int", Resolve(seven))) -> int:
+        return value
+
+    def resolver(value: int = cast("int", Resolve(seven))) -> int:
+        return value
+
+    def outer(value: Annotated[int, Resolve(resolver)]) -> int:
+        return value
+
+    for function in (tool, outer):
+        with pytest.raises(InvalidSignature, match=r"Resolve\(\.\.\.\) is no default; write it into the annotation"):
+            MCPServer("x").add_tool(function)
+
+
+@pytest.mark.fault("X-09")
+@pytest.mark.parametrize("given", [3, None, "seven"], ids=str)
+def test_what_is_no_function_resolves_nothing(given: Any) -> None:
+    with pytest.raises(TypeError, match="Resolve takes a function; got "):
+        Resolve(given)

@@ -61,6 +61,9 @@ class HTTPChannel:
 
     congested = False
 
+    def resume(self) -> None:
+        """Streams are read on their own."""
+
     def __init__(self, backend: Backend, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._receiver: Receiver | None = None

@@ -1,0 +1,231 @@
+"""What becomes of a call that failed: what the model reads, what the log and observers are told.
+
+Whatever goes wrong inside becomes a result that the model can read; only an `MCPError`
+leaves as a protocol error. The exception itself goes to the author: into the log, to the
+observers' `handler_failed`, and to whoever called the tool from Python.
+Spec: server/tools, "Error Handling"; P-02 to P-04.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final, NoReturn, cast
+
+import msgspec
+from pydantic import ValidationError
+
+from mcp_core import MCPError, RequestContext, codec
+from mcp_core import types as t
+from mcp_core.backend import is_cancellation
+from mcp_core.errors import LocalProtocolError
+from mcp_core.journal import Journal
+from mcp_core.threads import PoolBusy
+from mcp_typed.errors import ToolError
+from mcp_typed.plain import NonFinite, Unsendable, to_builtins, to_text, unwrapped
+from mcp_typed.report import places, report_result
+
+__all__ = ["ERROR_META", "MAX_REPORT", "Failures", "failures_kept"]
+
+_journal = Journal("mcp_typed.tools")  # one name for all records of tools, whichever module writes them
+
+ERROR_META: Final = "mcpcore/error"
+"""Where the data of a `ToolError` is in the `_meta` of the result."""
+
+MAX_REPORT: Final = 8192
+"""Characters of a text that is made from what the caller sent, or from an exception."""
+
+_kept: ContextVar[list[BaseException] | None] = ContextVar("mcp_typed.failures", default=None)
+
+
+@contextmanager
+def failures_kept() -> Generator[list[BaseException]]:
+    """Keep the exceptions of the calls that are made in this task while the body runs, the last one last."""
+    kept: list[BaseException] = []
+    token = _kept.set(kept)
+    try:
+        yield kept
+    finally:
+        _kept.reset(token)
+
+
+class Failures:
+    """The failures of one tool's calls."""
+
+    def __init__(self, tool: str, *, mask_errors: bool) -> None:
+        self._tool = tool
+        self._mask_errors = mask_errors
+
+    def raised(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
+        """Return what the model reads of what a tool raised; what is not the model's goes on.
+
+        Raises:
+            MCPError: The tool raised it.
+            BaseException: The call is being cancelled, or the program interrupted.
+        """
+        if is_cancellation(exc):
+            raise exc
+        meant = _meant(exc)
+        if isinstance(meant, ToolError):
+            self._record_others(exc, meant)
+            return self.told(meant)
+        if isinstance(meant, MCPError | KeyboardInterrupt):
+            self._record_others(exc, meant)
+            _leave(meant, exc)
+        if isinstance(meant, PoolBusy):
+            return self.told(ToolError(f"the server is busy: {meant}", retry_after=1))
+        if isinstance(meant, LocalProtocolError):
+            return self._forbidden(ctx, meant)
+        # GeneratorExit too: a coroutine that is closed from outside may return, and one that
+        # raised it itself has to be answered. Nothing here waits.
+        return self.crashed(ctx, exc)
+
+    def told(self, exc: ToolError) -> t.CallToolResult:
+        """Return a `ToolError` as its author meant it; the message reaches the model, whatever came with it."""
+        _keep(exc)
+        hint = "" if exc.retry_after is None else f" (retry after {_seconds(exc.retry_after)} s)"
+        result = self.failed(f"{exc.message}{hint}")
+        if exc.data is None and exc.meta is None and exc.retry_after is None and not exc.content:
+            return result
+        try:
+            return _with_details(result, exc)
+        except Exception as fault:
+            _journal.error("what a ToolError of tool %s carries cannot be sent: %s", self._tool, str(fault), exc=fault)
+            return result
+
+    def crashed(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
+        """Return what the model reads of a failure whose text is nobody's business but the author's (P-04)."""
+        error_id = secrets.token_hex(4)
+        self._reported(ctx, exc)
+        _journal.error(
+            "tool %s raised %s (error id %s)",
+            self._tool,
+            type(exc).__name__,
+            error_id,
+            exc=exc,
+            extra={"tool": self._tool, "error_id": error_id},
+        )
+        if self._mask_errors:
+            return _error(f"Error executing tool {self._tool} (error id {error_id})")
+        return self.failed(_cut(_described(exc)))
+
+    def misfit(self, ctx: RequestContext[Any], exc: ValidationError) -> t.CallToolResult:
+        """Return what the model reads of a returned value that its annotation does not allow (P-03)."""
+        self._reported(ctx, exc)
+        _journal.warning("tool %s returned what its annotation does not allow: %s", self._tool, places(exc))
+        return self.failed(_cut(report_result(exc)))
+
+    def non_finite(self, ctx: RequestContext[Any], exc: NonFinite) -> t.CallToolResult:
+        """Return what the model reads of a returned number that JSON does not have (P-12)."""
+        self._reported(ctx, exc)
+        _journal.warning("tool %s returned a number that JSON does not have: %s", self._tool, str(exc))
+        return self.failed(str(exc))
+
+    def unsendable(self, ctx: RequestContext[Any], exc: Unsendable) -> t.CallToolResult:
+        """Return what the model reads of a returned value that no message can carry."""
+        self._reported(ctx, exc)
+        _journal.warning("tool %s returned what cannot be sent: %s", self._tool, str(exc))
+        return self.failed(str(exc))
+
+    def refused(self, exc: ValidationError, report: str) -> t.CallToolResult:
+        """Return what the model reads of arguments that do not fit (P-02)."""
+        _keep(exc)
+        return self.failed(_cut(report))
+
+    def failed(self, reason: str) -> t.CallToolResult:
+        """Return the result of a call that failed for a reason that the model may know."""
+        return _error(f"Error executing tool {self._tool}: {reason}")
+
+    def _forbidden(self, ctx: RequestContext[Any], exc: LocalProtocolError) -> t.CallToolResult:
+        """A tool that asked for what its client's revision does not have: the text is this library's own."""
+        self._reported(ctx, exc)
+        _journal.error("tool %s: %s", self._tool, str(exc), exc=exc, extra={"tool": self._tool})
+        return self.failed(str(exc))
+
+    def _reported(self, ctx: RequestContext[Any], exc: BaseException) -> None:
+        _keep(exc)
+        observers = ctx.server.observers
+        if observers.handler_failed:
+            observers.tell(observers.handler_failed, ctx, exc)
+
+    def _record_others(self, whole: BaseException, meant: BaseException) -> None:
+        """What failed beside an exception that is answered would be lost."""
+        if any(leaf is not meant and not isinstance(leaf, ToolError | MCPError) for leaf in _leaves(whole)):
+            _journal.error("tool %s raised more than what it is answered with", self._tool, exc=whole)
+
+
+def _leave(meant: BaseException, whole: BaseException) -> NoReturn:
+    if meant is whole:
+        raise meant
+    raise meant from whole
+
+
+def _keep(exc: BaseException) -> None:
+    kept = _kept.get()
+    if kept is not None:
+        kept.append(exc)
+
+
+def _meant(exc: BaseException) -> BaseException:
+    """Return the exception that an answer is made from: task groups put what they let out into groups."""
+    if not isinstance(exc, BaseExceptionGroup):
+        return exc
+    leaves = list(_leaves(cast("BaseException", exc)))
+    for kinds in ((KeyboardInterrupt,), (MCPError, ToolError), (PoolBusy, LocalProtocolError)):
+        for leaf in leaves:
+            if isinstance(leaf, kinds):
+                return leaf
+    return cast("BaseException", exc)
+
+
+def _leaves(exc: BaseException) -> Iterator[BaseException]:
+    waiting = [exc]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, BaseExceptionGroup):
+            waiting.extend(reversed(cast("BaseExceptionGroup[BaseException]", found).exceptions))
+        else:
+            yield found
+
+
+def _with_details(result: t.CallToolResult, exc: ToolError) -> t.CallToolResult:
+    """
+    Raises:
+        Exception: A detail is no content block, or no JSON; the text says which.
+    """
+    details = {
+        key: to_builtins(value)
+        for key, value in (("data", exc.data), ("retryAfter", exc.retry_after))
+        if value is not None
+    }
+    blocks = [] if exc.data is None else [t.text_block(to_text(exc.data))]
+    meta = {**(exc.meta or {}), **({ERROR_META: details} if details else {})}
+    whole = msgspec.structs.replace(
+        result,
+        content=[*result.content, *blocks, *(unwrapped(block) for block in exc.content)],
+        _meta=meta or None,
+    )
+    # Blocks that are made by hand are not checked by msgspec; a message that cannot be read
+    # would be the end of the call for its client.
+    codec.convert(codec.to_json(whole), t.CallToolResult)
+    return whole
+
+
+def _seconds(value: object) -> str:
+    return f"{value:g}" if isinstance(value, int | float) else str(value)
+
+
+def _described(exc: BaseException) -> str:
+    """Return the kind of an exception, and its text if it has one: a KeyError's is the key alone."""
+    said = str(exc)
+    return f"{type(exc).__name__}: {said}" if said else type(exc).__name__
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_REPORT else f"{text[:MAX_REPORT]}..."
+
+
+def _error(text: str) -> t.CallToolResult:
+    return t.CallToolResult(content=[t.TextContent(text=text)], is_error=True)
