@@ -182,14 +182,13 @@ def typed(report: Report, rounds: int) -> None:
                 if turn:  # the first is for warming up
                     samples.setdefault(f"{name} {way}{' def' if tool == 'add_def' else ''}", []).append(took)
     report.table("add(a: int, b: int) -> int, in process", medians(samples), "us of CPU a call")
-    ours, official = "typed handle", "mcp_mcpserver Client"
-    report.bound("typed handle, times as fast as MCPServer's Client", times(samples[official], samples[ours]), least=10)
+    ours, official = "typed Client", "mcp_mcpserver Client"
+    report.bound("typed, client and server, times MCPServer's", times(samples[official], samples[ours]), least=3)
     report.ratio("of a plain def", times(samples[f"{official} def"], samples[f"{ours} def"]))
-    direct = "mcp_mcpserver call_tool"
-    report.ratio("typed handle, bytes to bytes, by MCPServer.call_tool", times(samples[direct], samples[ours]))
-    report.ratio("of a plain def", times(samples[f"{direct} def"], samples[f"{ours} def"]))
-    report.ratio("call_tool by call_tool", times(samples[direct], samples["typed call_tool"]))
-    report.ratio("typed handle, of the hand-built", times(samples[ours], samples["core handle"]))
+    report.ratio(
+        "core, client and server, times mcp low-level's", times(samples["mcp_lowlevel Client"], samples["core Client"])
+    )
+    report.ratio("typed handle, of the hand-built", times(samples["typed handle"], samples["core handle"]))
 
 
 def records(report: Report, rounds: int) -> None:
@@ -199,13 +198,11 @@ def records(report: Report, rounds: int) -> None:
     with processes(*(c.module for c in contenders.values())) as started:
         for turn in range(rounds + 1):
             for name, contender in contenders.items():
-                way = "handle" if "handle" in started[contender.module].ways else "Client"
-                took = started[contender.module].sample(way, "records")
+                took = started[contender.module].sample("Client", "records")
                 if turn:
-                    samples.setdefault(f"{name} {way}", []).append(took)
-    report.table("100 records, in process", medians(samples), "us of CPU a call")
-    in_process = times(samples["mcp_mcpserver Client"], samples["typed handle"])
-    report.ratio("typed handle, times as fast as MCPServer's Client", in_process)
+                    samples.setdefault(name, []).append(took)
+    report.table("100 records, client and server in process", medians(samples), "us of CPU a call")
+    report.ratio("typed, client and server, times MCPServer's", times(samples["mcp_mcpserver"], samples["typed"]))
     rates = stdio_rates(contenders, {"": "records"}, rounds, 160, 8)
     report.table("100 records over stdio, 8 in flight", medians(rates), "calls/s")
     report.bound("typed, 100 records, times MCPServer", times(rates["typed"], rates["mcp_mcpserver"]), least=5)

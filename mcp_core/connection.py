@@ -138,23 +138,40 @@ class Out(Protocol):
 
 
 class _Batch:
-    """The answers to one array, sent as one when the last is there."""
+    """The answers to one array, sent as one when the last is there.
+
+    Those that were there at once come first, then those that were waited for, both in the
+    order of their requests: which of them is ready first depends on the event loop, and on
+    the version of Python (3.12 runs a task's first step at once).
+    """
 
     def __init__(self, out: Callable[[bytes], None]) -> None:
         self._out = out
         self._answers: list[bytes] = []
+        self._awaited: list[bytes] = []
         self._open = 1
 
-    def open(self) -> None:
-        self._open += 1
-
-    def add(self, answer: bytes, *, last: bool = False) -> None:
+    def add(self, answer: bytes) -> None:
         self._answers.append(answer)
+
+    def open(self) -> Out:
+        """Return where the answer that a job will give goes; `close` says that the job is over."""
+        self._open += 1
+        awaited, index = self._awaited, len(self._awaited)
+        awaited.append(b"")
+
+        def put(answer: bytes, *, last: bool = False) -> None:
+            awaited[index] = answer
+
+        return put
 
     def close(self) -> None:
         self._open -= 1
-        if not self._open and self._answers:
-            self._out(b"[%b]" % b",".join(self._answers))
+        if self._open:
+            return
+        answers = self._answers + [answer for answer in self._awaited if answer]
+        if answers:
+            self._out(b"[%b]" % b",".join(answers))
 
 
 class Connection:
@@ -298,7 +315,7 @@ class Connection:
             waiter.fail(error)
 
     def _serve(self, request: Request, size: int, batch: _Batch | None = None) -> None:
-        out = self._out if batch is None else batch.add
+        put: Callable[[bytes], None] = self._out if batch is None else batch.add
         session = self._session
         size = size if size > _LARGE else 0
         try:
@@ -310,15 +327,14 @@ class Connection:
             entry = session.admit(request.id)
         except MCPError as exc:
             if not self._channel.congested:  # a peer that asks, and does not read what it is told, is not told this
-                out(encode_error(request.id, exc))
+                put(encode_error(request.id, exc))
             return
         answer = self._responder.begin(request, self)
         if answer is None or isinstance(answer, bytes):
             if session.settle(request.id, entry) and answer is not None:
-                out(answer)
+                put(answer)
             return
-        if batch is not None:
-            batch.open()
+        out: Out = self._out if batch is None else batch.open()
         self._bytes_in_flight += size
         entry.job = self._backend.spawn(
             self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, answer, size, batch)

@@ -80,8 +80,9 @@ class Hooks(TypedDict, Generic[L], total=False):
     """The keywords of `Server` that serve MCP's methods, one for each.
 
     All have the shape `(ctx, params) -> result`. An `async def` runs in a task of its
-    own; a plain `def` is called where the message is read and must not block, unless
-    middleware is installed; what it returns is awaited if it can be.
+    own on stdio and in memory, in that of its HTTP request over HTTP, and in the caller's
+    in `handle`. A plain `def` is called on the event loop and must not block; what it
+    returns is awaited if it can be.
     """
 
     on_list_tools: Hook[L, t.PaginatedRequestParams, Handled[t.ListToolsResult]]
@@ -477,14 +478,22 @@ class Server(Generic[L]):
 
         Raises:
             TypeError, ValueError: The transport is unknown, or it has no such option; the text names what it has.
-            RuntimeError: An event loop runs already; use `run_stdio_async` there.
+            RuntimeError: An event loop runs already (use `run_stdio_async` there), or what
+                the loop or the transport needs is not installed.
+            ServedWhileLoading: The file is being loaded, and `run` is not guarded by
+                `if __name__ == "__main__":`.
         """
+        from mcp_core.starting import check_loop, refuse_while_loading, run_blocking
+
+        refuse_while_loading("run()")
         check_run_options(transport, options)
         if transport == "stdio":
-            _run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
+            run_blocking(lambda: self.run_stdio_async(**options), loop or "asyncio")
         elif transport == "streamable-http":
             from mcp_core.transports.streamable_http.serving import serve
 
+            if loop == "uvloop":
+                check_loop(loop)
             serve(self, loop=loop, **options)
 
     def streamable_http_app(self, **options: Any) -> HTTPApp:
@@ -500,8 +509,11 @@ class Server(Generic[L]):
 
     async def run_stdio_async(self, **options: Any) -> None:
         """Serve stdin and stdout from inside an event loop; the options are those of `run`."""
+        from mcp_core.starting import refuse_while_loading
         from mcp_core.transports.stdio import serve_stdio
 
+        refuse_while_loading("run_stdio_async()")
+        check_run_options("stdio", options)
         await serve_stdio(self, **options)
 
 
@@ -707,43 +719,10 @@ def check_run_options(transport: str, given: Collection[str]) -> None:
         http = [*HTTPOptions.__struct_fields__, *_ONLY_OF_RUN]
     known = {"stdio": stdio, "streamable-http": http}
     if transport not in known:
-        raise ValueError(f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http'")
+        raise ValueError(
+            f"unknown transport {transport!r}; known are 'stdio' and 'streamable-http', which replaced SSE"
+        )
     for name in given:
         other = next((t for t, names in known.items() if t != transport and name in names), None)
         hint = "" if other is None else f"it is one of run({other!r})"
         check_names(f"run({transport!r})", [name], known[transport], hint)
-
-
-def _run_blocking(main: Callable[[], Any], loop: str) -> None:
-    if loop not in ("asyncio", "uvloop", "trio"):
-        raise ValueError(f"unknown loop {loop!r}; known are 'asyncio', 'uvloop' and 'trio'")
-    _check_not_running()
-    if loop != "asyncio":
-        import importlib.util
-
-        if importlib.util.find_spec(loop) is None:
-            raise RuntimeError(f"loop={loop!r} needs {loop}; install it with: pip install {loop}")
-    if loop == "trio":
-        from mcp_core.leaving import run_trio
-
-        run_trio(main)
-        return
-    from mcp_core.running import run_asyncio
-
-    if loop == "uvloop":
-        import uvloop
-
-        run_asyncio(main, uvloop.new_event_loop)
-    else:
-        run_asyncio(main)
-
-
-def _check_not_running() -> None:
-    """Raise `RuntimeError` inside an event loop, before anything is made that nobody would await."""
-    from mcp_core.backend import running_library
-
-    try:
-        library = running_library()
-    except RuntimeError:
-        return
-    raise RuntimeError(f"run() blocks, and {library} is running already; await run_stdio_async() there")

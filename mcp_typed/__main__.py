@@ -2,4 +2,5 @@
 
 from mcp_typed.cli import main
 
-main()
+if __name__ == "__main__":
+    main(prog_name="mcp-typed")

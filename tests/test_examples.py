@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import importlib
 import importlib.util
 import inspect
 import json
@@ -98,7 +99,9 @@ def test_call_that_fails() -> None:
 
 def test_call_of_an_unknown_tool() -> None:
     done = cli("call", "docs/examples/weather.py", "get_wether", "{}")
-    assert (done.returncode, done.stderr) == (1, "Error: Unknown tool: get_wether\n")
+    path = "docs/examples/weather.py"
+    text = f"Unknown tool: get_wether; {path} has 'get_weather'; did you mean 'get_weather'?"
+    assert (done.returncode, done.stderr) == (1, f"Error: {text}\n")
 
 
 def test_bad_command_lines_say_what_to_change() -> None:
@@ -430,7 +433,7 @@ class Asked:
         """The parameters of the official `MCPServer`, and which of them there are here."""
         ours = inspect.signature(MCPServer).parameters
         theirs = inspect.signature(OfficialServer).parameters
-        return [(code(name), "as it was" if name in ours else None) for name in theirs if not of_http(name)]
+        return [(code(name), "as it was" if name in ours else None) for name in theirs]
 
     def gone(self, what: str) -> list[Row]:
         """Public members of an official class that ours does not have."""
@@ -440,7 +443,24 @@ class Asked:
             "Server": (OfficialCore, Server),
             "ServerSession": (mcp.ServerSession, RequestContext),
         }[what]
-        return [(code(name), None) for name in public(theirs) if not hasattr(ours, name) and not of_http(name)]
+        return [(code(name), None) for name in public(theirs) if not hasattr(ours, name)]
+
+    def gone_options(self, what: str) -> list[Row]:
+        """Options of an official call that ours does not take."""
+        found: tuple[Any, set[str]] = {
+            "Client": (mcp.Client, set(inspect.signature(Client).parameters)),
+            "streamable_http_app": (OfficialServer.streamable_http_app, {"self", *HTTPOptions.__struct_fields__}),
+        }[what]
+        theirs, ours = found
+        return [(code(name), None) for name in inspect.signature(theirs).parameters if name not in ours]
+
+    def left_out(self, rows: list[list[str]]) -> list[Row]:
+        """Public names of the official SDK that have no counterpart; each is there."""
+        for names, _ in rows:
+            for name in re.findall("`(.+?)`", names):
+                module, _, member = name.rpartition(".")
+                assert hasattr(importlib.import_module(module), member), name
+        return [(names, None) for names, _ in rows]
 
     def unseen(self, rows: list[list[str]]) -> list[Row]:
         """Decisions that no value shows: none of them is in another table of the page."""

@@ -17,6 +17,7 @@ ROOT = Path(__file__).parent.parent
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
     ("codec", "leaving"),
+    ("starting",),
     ("parameter_headers", "forms"),
     ("messages", "types"),
     ("methods", "envelope", "checking"),
@@ -35,7 +36,8 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("annotations", "asking", "cancellation", "media", "report", "mirrored", "missing"),
+    ("annotations", "asking", "cancellation", "inspector", "media", "report", "mirrored", "missing", "terminal"),
+    ("tracebacks",),
     ("errors",),
     ("plain", "options"),
     ("foreign", "failures", "watching"),

@@ -1,5 +1,7 @@
 """Registrations that go otherwise here than in the official SDK; each names the decision."""
 
+from inspect import cleandoc
+
 from pydantic import RootModel
 
 from mcp_typed import MCPServer
@@ -67,7 +69,7 @@ async def sections() -> object:
     """P-20"""
     mcp.add_tool(documented)
     (tool,) = await mcp.list_tools()
-    return tool.description
+    return cleandoc(tool.description or "")  # from 3.13 on, Python takes the indentation away itself
 
 
 async def nothing_said() -> object:

@@ -503,6 +503,43 @@ async def test_a_batch_is_answered_as_one_array() -> None:
     assert {a["id"]: a.get("error", {}).get("code", "fine") for a in answer} == {1: "fine", "two": "fine", 3: -32601}
 
 
+@pytest.mark.fault("X-71")
+@pytest.mark.requirement("R-BASE-13")
+async def test_the_answers_of_a_batch_have_the_same_order_everywhere() -> None:
+    """Whichever handler is done first, on this loop and this Python."""
+    opened = anyio.Event()
+
+    async def call(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
+        if params.name == "waits":
+            await opened.wait()
+        elif params.name == "opens":
+            opened.set()
+        return CallToolResult(content=[])
+
+    async with RawPeer.of(Server("orders", on_call_tool=call)) as peer:
+        await peer.initialize("2025-03-26")
+        names = ["waits", "is done", "opens", "is done"]
+        calls = [legacy(number, "tools/call", {"name": name}) for number, name in enumerate(names, 1)]
+        peer.send(line([*calls, legacy(5, "ping"), 6, legacy(7, "bogus")]))
+        answer: Any = await peer.receive_next()
+    assert [one.get("id") for one in answer] == [5, None, 7, 1, 2, 3, 4]
+
+
+@pytest.mark.fault("X-71")
+async def test_a_cancelled_request_leaves_no_gap_in_a_batch() -> None:
+    async def call(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
+        if params.name == "waits":
+            await anyio.sleep_forever()
+        return CallToolResult(content=[])
+
+    async with RawPeer.of(Server("orders", on_call_tool=call)) as peer:
+        await peer.initialize("2025-03-26")
+        calls = [legacy(1, "tools/call", {"name": "waits"}), legacy(2, "tools/call", {"name": "is done"})]
+        peer.send(line([*calls, notification("notifications/cancelled", {"requestId": 1})]))
+        answer: Any = await peer.receive_next()
+    assert [one["id"] for one in answer] == [2]
+
+
 @pytest.mark.requirement("R-BASE-13")
 async def test_a_batch_of_notifications_is_not_answered() -> None:
     async with RawPeer.of(echo_server()) as peer:

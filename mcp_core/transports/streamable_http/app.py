@@ -23,6 +23,7 @@ from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
 from mcp_core.revisions import is_modern
+from mcp_core.starting import ServedWhileLoading, refuse_while_loading
 from mcp_core.subscriptions import Event
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
@@ -383,6 +384,11 @@ class StreamableHTTP:
     async def _live(self, receive: ASGIReceive, send: ASGISend) -> None:
         """The lifespan as the ASGI server tells it."""
         await receive()
+        try:
+            refuse_while_loading("the HTTP app")
+        except ServedWhileLoading as exc:
+            await send({"type": "lifespan.startup.failed", "message": str(exc)})
+            return
         part = "startup"
         try:
             async with self.lifespan():

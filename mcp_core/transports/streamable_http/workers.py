@@ -17,6 +17,7 @@ import signal
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +55,15 @@ class Located(msgspec.Struct, frozen=True):
         """The app; it ends its streams when the signal comes that ends the worker."""
         share_key(self.key)
         try:
-            found = getattr(importlib.import_module(self.module), self.name)
+            with _ended_at_once():
+                found = getattr(importlib.import_module(self.module), self.name)
         except Exception as exc:
             # Of any other way to end, uvicorn thinks that the next worker may do better.
             _journal.error("a worker cannot import the server from %s", self.module, exc=exc)
             journal.flush()
             sys.exit(STARTUP_FAILURE)
         app = StreamableHTTP(getattr(found, "server", found), HTTPOptions(**self.options))
+        _let_interrupt(through=True)  # uvicorn has its handlers in place
         loop = asyncio.get_running_loop()
 
         def end() -> None:
@@ -70,6 +73,16 @@ class Located(msgspec.Struct, frozen=True):
         for number in (signal.SIGINT, signal.SIGTERM):
             _tell_too(number, lambda: loop.call_soon_threadsafe(end))
         return app
+
+
+@contextmanager
+def _ended_at_once() -> Generator[None, None, None]:
+    """Let SIGTERM end the process: uvicorn would only note it, and an import may take long."""
+    before: Any = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _tell_too(number: int, call: Callable[[], object]) -> None:
@@ -138,10 +151,45 @@ def _supervise(server: Server[Any], factory: Located, settings: dict[str, Any], 
         listening.listen(config.backlog)  # clients that come before the workers are there wait for them
         path = HTTPOptions(**factory.options).streamable_http_path
         say_where(server.name, [listening], path, config.is_ssl, workers)
-        supervisor = Multiprocess(config, sockets=[listening])
+        supervisor = _Supervisor(config, sockets=[listening])
         supervisor.run()
     if any(process.exitcode == STARTUP_FAILURE for process in supervisor.processes):
         raise RuntimeError("the workers could not start; the log says why")
+
+
+class _Supervisor(Multiprocess):
+    """Starts workers that a terminal's Ctrl-C does not interrupt while they import.
+
+    The terminal sends it to every process of the group. A worker inherits the signals that
+    are blocked where it is started, and lets SIGINT through once it can end in order.
+    """
+
+    def init_processes(self) -> None:
+        """Start the first workers."""
+        if sys.platform != "win32":
+            # It would be started with the first of them, and lets SIGINT through afterwards.
+            resource_tracker.ensure_running()
+        with _interrupt_blocked():
+            super().init_processes()
+
+    def keep_subprocess_alive(self) -> None:
+        """Replace workers that have died."""
+        with _interrupt_blocked():
+            super().keep_subprocess_alive()
+
+
+@contextmanager
+def _interrupt_blocked() -> Generator[None, None, None]:
+    _let_interrupt(through=False)
+    try:
+        yield
+    finally:
+        _let_interrupt(through=True)  # one that has come meanwhile comes now
+
+
+def _let_interrupt(*, through: bool) -> None:
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK if through else signal.SIG_BLOCK, {signal.SIGINT})
 
 
 @contextmanager
