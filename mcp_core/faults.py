@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
 from mcp_core.backend import Backend, Pollable, Waiter
 from mcp_core.channel import Channel, Receiver
@@ -382,6 +383,8 @@ class _FaultyWire:
         self._receive = receive
         self._send = send
         self._gone: Fault | None = None
+        self._sending = anyio.Lock()
+        """One message goes out at a time, as on a socket: what hangs holds up what comes after it."""
 
     async def receive(self) -> ASGIMessage:
         """Tell what the client sends, or that it has gone."""
@@ -392,12 +395,13 @@ class _FaultyWire:
 
     async def send(self, message: ASGIMessage) -> None:
         """Send to the client, if it is there."""
-        if self._gone is None:
-            await self._at(self._schedule.next("send"))
-        if self._gone is None:
-            await self._send(message)
-        elif self._gone == "fail":
-            raise OSError("the client is gone")
+        async with self._sending:
+            if self._gone is None:
+                await self._at(self._schedule.next("send"))
+            if self._gone is None:
+                await self._send(message)
+            elif self._gone == "fail":
+                raise OSError("the client is gone")
 
     async def _at(self, fault: Fault | None) -> None:
         if fault in ("fail", "close"):
@@ -410,7 +414,7 @@ class _FaultyWire:
             await anyio.sleep(STALL)
         elif fault is not None:
             for _ in range(TURNS):
-                await anyio.sleep(0)
+                await anyio.lowlevel.checkpoint()
 
 
 # --- cancellation ---------------------------------------------------------------------------

@@ -53,7 +53,13 @@ TYPED = (
 )
 
 # An import inside a function, for what only some servers need, may point downwards.
-LAZY = {("server", "lifespan"), ("server", "running"), ("server", "listening"), ("server", "transports"), ("backend", "backend")}
+LAZY = {
+    ("server", "lifespan"),
+    ("server", "running"),
+    ("server", "listening"),
+    ("server", "transports"),
+    ("backend", "backend"),
+}
 
 
 def _modules(package: str) -> list[tuple[str, ast.Module]]:

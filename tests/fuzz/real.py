@@ -44,7 +44,10 @@ def _errors(file: IO[bytes]) -> str:
 
 def _blamed(text: str) -> str:
     """What was written of failures that are not the tools' own."""
-    for chained in ("During handling of the above exception, another exception occurred:", "direct cause of the following exception:"):
+    for chained in (
+        "During handling of the above exception, another exception occurred:",
+        "direct cause of the following exception:",
+    ):
         text = text.replace(f"{chained}\n\n{TRACEBACK}", chained)
     parts = text.split(TRACEBACK)[1:]
     return next((TRACEBACK + part[:2000] for part in parts if "program.py" not in part), "")
@@ -254,7 +257,11 @@ def wire_of(rng: random.Random, request: Request) -> bytes:
     path = request.path.encode("ascii", "replace").replace(b" ", b"") or b"/"
     method = (request.method or "POST").encode()[:20]
     lines = [b"%b %b HTTP/1.1" % (method, path)]
-    lines += [b": ".join(field) for field in request.fields if field[0] not in (b"", b"content-length", b"transfer-encoding", b"expect")]
+    lines += [
+        b": ".join(field)
+        for field in request.fields
+        if field[0] not in (b"", b"content-length", b"transfer-encoding", b"expect")
+    ]
     if rng.random() < 0.1 and body:
         at = rng.randrange(len(body))
         pieces = [piece for piece in (body[:at], body[at:]) if piece]
@@ -273,7 +280,9 @@ def broken_wire_of(rng: random.Random, request: Request) -> bytes:
         at = rng.randrange(len(data))
         return data[:at] + rng.choice([b"\r\n", b"\0", b"\n", b"\r\n\r\n", b":", b" "]) + data[at:]
     if how < 0.6:
-        return data.replace(b"content-length: ", rng.choice([b"content-length: 9", b"content-length: -", b"content-length:"]), 1)
+        return data.replace(
+            b"content-length: ", rng.choice([b"content-length: 9", b"content-length: -", b"content-length:"]), 1
+        )
     if how < 0.8:
         return data.replace(b"\r\n", b"\r\n%b: %b\r\n" % (rng.choice(NAMES), rng.choice(VALUES)), 1)
     return data.replace(b"HTTP/1.1", rng.choice([b"HTTP/1.0", b"HTTP/2", b"HTTP/9.9", b""]), 1)

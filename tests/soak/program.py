@@ -8,7 +8,7 @@ import os
 import sys
 import threading
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import anyio
 
