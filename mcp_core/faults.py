@@ -78,7 +78,7 @@ class Schedule:
         """Pass a point: what happens at it, if anything."""
         point = self.points
         self.points += 1
-        fault = self._faults.get(point)
+        fault: Fault | None = self._faults.get(point)
         if fault is None and self._rng is not None and self._rng.random() < self._rate:
             fault = self._rng.choice(self._kinds)
         if fault is not None:
@@ -425,8 +425,9 @@ async def cancelled_at(point: int, call: Callable[[], Coroutine[Any, Any, object
 
     Returns whether it came so far. Exceptions of the coroutine pass; its cancellation does not.
     """
-    with anyio.CancelScope() as scope:
-        cut = _Cut(call(), point, scope)
+    scope = anyio.CancelScope()
+    cut = _Cut(call(), point, scope)
+    with scope:
         await cut
     return cut.reached
 

@@ -69,7 +69,7 @@ class Line:
 async def connected(server: Server, schedule: Schedule, over: Over, **options: Any) -> AsyncGenerator[Line, None]:
     """A client that is not open yet; at the end nothing may be left of what the server was asked."""
     async with server.running() as state, open_backend() as backend:
-        async with faulty_pair(backend, schedule, over) as (ours, theirs):
+        async with faulty_pair(backend, schedule, over) as (ours, theirs):  # noqa: SIM117
             with server.connect(backend, theirs, state) as connection:
                 theirs.start(connection)
                 client = Client(server, probe_timeout_seconds=PATIENCE, **options)
@@ -86,7 +86,7 @@ async def connected(server: Server, schedule: Schedule, over: Over, **options: A
                     finally:
                         ours.close()
 
-                client._open = opened
+                client._open = opened  # pyright: ignore[reportPrivateUsage]
                 yield Line(client, connection, schedule)
                 with anyio.fail_after(PATIENCE):
                     await connection.drain(0)
@@ -102,12 +102,16 @@ async def ends(call: Callable[[], Awaitable[object]]) -> Exception | None:
     return None
 
 
+def ignore(*_: object) -> None:
+    """A callback."""
+
+
 async def talk(client: Client) -> None:
     """One of everything that a client asks, some of it at once."""
     async with client:
-        async with anyio.create_task_group() as tasks:
+        async with anyio.create_task_group() as tasks:  # noqa: SIM117 - more is asked after it
             tasks.start_soon(ends, client.list_tools)
-            tasks.start_soon(ends, lambda: client.call_tool("x", progress_callback=lambda *_: None))
+            tasks.start_soon(ends, lambda: client.call_tool("x", progress_callback=ignore))
             tasks.start_soon(ends, lambda: client.call_tool("roots"))
         await ends(lambda: client.call_tool("refuse"))
         await ends(lambda: client.call_tool("wait", read_timeout_seconds=0.001))
@@ -147,7 +151,7 @@ async def test_a_call_after_the_end_says_so(over: Over, mode: str) -> None:
         async def calls(client: Client, failures: list[Exception | None] = failures) -> None:
             async with client:
                 for _ in range(6):
-                    failures.append(await ends(lambda: client.call_tool("x")))
+                    failures += [await ends(lambda: client.call_tool("x"))]
 
         async with connected(server, schedule, over, mode=mode) as line:
             await ends(lambda line=line, calls=calls: calls(line.client))  # type: ignore[misc]
@@ -164,7 +168,7 @@ async def test_what_is_only_late_arrives(over: Over, mode: str, fault: Fault) ->
     server = make_server()
     schedule = Schedule.random(1, 0.5, (fault,))
     async with connected(server, schedule, over, mode=mode, list_roots_callback=roots) as line:
-        async with line.client as client:
+        async with line.client as client:  # noqa: SIM117
             got: list[str] = []
 
             async def call(number: int) -> None:
@@ -220,7 +224,7 @@ async def test_a_channel_with_harmless_faults_keeps_the_contract(seed: int, over
 async def test_a_call_may_be_cancelled_at_any_await(over: Over, mode: str) -> None:
     server = make_server()
     async with connected(server, Schedule(), over, mode=mode, list_roots_callback=roots) as line:
-        async with line.client as client:
+        async with line.client as client:  # noqa: SIM117
             calls: list[Callable[[], Any]] = [client.list_tools, lambda: client.call_tool("roots")]
             for call in calls:
                 point = 0
@@ -348,8 +352,9 @@ async def test_several_may_wait_until_all_is_written(waiters: int) -> None:
 async def test_flush_may_be_cancelled_at_any_await() -> None:
     point = 0
     while True:
+        reached = False
         async with full_channel() as (channel, far, _):
-            async with anyio.create_task_group() as tasks:
+            async with anyio.create_task_group() as tasks:  # noqa: SIM117
                 if point:
                     tasks.start_soon(read_all, far)
                 with anyio.fail_after(PATIENCE):
@@ -372,7 +377,7 @@ async def test_draining_ends_at_any_point(over: Over, fault: Fault) -> None:
     while True:
         schedule = Schedule({point: fault})
         async with server.running() as state, open_backend() as backend:
-            async with faulty_pair(backend, schedule, over) as (ours, theirs):
+            async with faulty_pair(backend, schedule, over) as (ours, theirs):  # noqa: SIM117
                 with server.connect(backend, theirs, state) as connection:
                     theirs.start(connection)
                     ours.start(Inbox())

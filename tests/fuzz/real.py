@@ -72,7 +72,9 @@ class Pipe:
         command = leashed([sys.executable, "-m", "tests.fuzz.program", loop])
         with tempfile.TemporaryFile() as errors:
             pipe = subprocess.PIPE
-            with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, bufsize=0) as process:
+            with subprocess.Popen(  # noqa: ASYNC220 - it is waited for in a thread
+                command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, bufsize=0
+            ) as process:
                 try:
                     await self._rounds(rng, process, count)
                     await anyio.to_thread.run_sync(lambda: process.wait(PATIENCE))
@@ -131,8 +133,9 @@ class Sockets:
             free.bind(("127.0.0.1", 0))
             port: int = free.getsockname()[1]
         command = leashed([sys.executable, "-c", _SERVE, str(port)])
-        with tempfile.TemporaryFile() as errors:
-            with subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors) as process:
+        with tempfile.TemporaryFile() as errors:  # noqa: SIM117
+            # It is waited for in a thread.
+            with subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors) as process:  # noqa: ASYNC220
                 try:
                     await _listens(port)
                     yield cls(tally, port, process, errors)

@@ -172,7 +172,8 @@ class _Window:
         """Take what came; whether everything has been answered."""
         for line in lines:
             value: Any = json.loads(line)
-            for message in value if isinstance(value, list) else [value]:
+            messages: Any = value if isinstance(value, list) else [value]
+            for message in messages:
                 self._one(message)
         return not self.waiting
 
