@@ -56,7 +56,7 @@ class Schedule:
     """
 
     def __init__(self, faults: dict[int, Fault] | None = None) -> None:
-        self._faults = dict(faults or {})
+        self._faults: dict[int, Fault] = dict(faults or {})
         self._rng: random.Random | None = None
         self._rate = 0.0
         self._kinds: tuple[Fault, ...] = HARMLESS
@@ -78,9 +78,10 @@ class Schedule:
         """Pass a point: what happens at it, if anything."""
         point = self.points
         self.points += 1
+        rng, kinds = self._rng, self._kinds
         fault: Fault | None = self._faults.get(point)
-        if fault is None and self._rng is not None and self._rng.random() < self._rate:
-            fault = self._rng.choice(self._kinds)
+        if fault is None and rng is not None and rng.random() < self._rate:
+            fault = kinds[rng.randrange(len(kinds))]
         if fault is not None:
             self.fired.append((point, operation, fault))
         return fault

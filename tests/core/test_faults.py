@@ -68,8 +68,8 @@ class Line:
 @asynccontextmanager
 async def connected(server: Server, schedule: Schedule, over: Over, **options: Any) -> AsyncGenerator[Line, None]:
     """A client that is not open yet; at the end nothing may be left of what the server was asked."""
-    async with server.running() as state, open_backend() as backend:
-        async with faulty_pair(backend, schedule, over) as (ours, theirs):  # noqa: SIM117
+    async with server.running() as state, open_backend() as backend:  # noqa: SIM117
+        async with faulty_pair(backend, schedule, over) as (ours, theirs):
             with server.connect(backend, theirs, state) as connection:
                 theirs.start(connection)
                 client = Client(server, probe_timeout_seconds=PATIENCE, **options)
@@ -109,7 +109,7 @@ def ignore(*_: object) -> None:
 async def talk(client: Client) -> None:
     """One of everything that a client asks, some of it at once."""
     async with client:
-        async with anyio.create_task_group() as tasks:  # noqa: SIM117 - more is asked after it
+        async with anyio.create_task_group() as tasks:
             tasks.start_soon(ends, client.list_tools)
             tasks.start_soon(ends, lambda: client.call_tool("x", progress_callback=ignore))
             tasks.start_soon(ends, lambda: client.call_tool("roots"))
@@ -167,8 +167,8 @@ async def test_what_is_only_late_arrives(over: Over, mode: str, fault: Fault) ->
     """With a delay at every other point, everything is answered as if there were none."""
     server = make_server()
     schedule = Schedule.random(1, 0.5, (fault,))
-    async with connected(server, schedule, over, mode=mode, list_roots_callback=roots) as line:
-        async with line.client as client:  # noqa: SIM117
+    async with connected(server, schedule, over, mode=mode, list_roots_callback=roots) as line:  # noqa: SIM117
+        async with line.client as client:
             got: list[str] = []
 
             async def call(number: int) -> None:
@@ -223,8 +223,8 @@ async def test_a_channel_with_harmless_faults_keeps_the_contract(seed: int, over
 @pytest.mark.fault("S-04")
 async def test_a_call_may_be_cancelled_at_any_await(over: Over, mode: str) -> None:
     server = make_server()
-    async with connected(server, Schedule(), over, mode=mode, list_roots_callback=roots) as line:
-        async with line.client as client:  # noqa: SIM117
+    async with connected(server, Schedule(), over, mode=mode, list_roots_callback=roots) as line:  # noqa: SIM117
+        async with line.client as client:
             calls: list[Callable[[], Any]] = [client.list_tools, lambda: client.call_tool("roots")]
             for call in calls:
                 point = 0
@@ -353,8 +353,8 @@ async def test_flush_may_be_cancelled_at_any_await() -> None:
     point = 0
     while True:
         reached = False
-        async with full_channel() as (channel, far, _):
-            async with anyio.create_task_group() as tasks:  # noqa: SIM117
+        async with full_channel() as (channel, far, _):  # noqa: SIM117
+            async with anyio.create_task_group() as tasks:
                 if point:
                     tasks.start_soon(read_all, far)
                 with anyio.fail_after(PATIENCE):
@@ -376,8 +376,8 @@ async def test_draining_ends_at_any_point(over: Over, fault: Fault) -> None:
     request: dict[str, Any] = {"jsonrpc": "2.0", "method": "tools/call"}
     while True:
         schedule = Schedule({point: fault})
-        async with server.running() as state, open_backend() as backend:
-            async with faulty_pair(backend, schedule, over) as (ours, theirs):  # noqa: SIM117
+        async with server.running() as state, open_backend() as backend:  # noqa: SIM117
+            async with faulty_pair(backend, schedule, over) as (ours, theirs):
                 with server.connect(backend, theirs, state) as connection:
                     theirs.start(connection)
                     ours.start(Inbox())

@@ -150,7 +150,7 @@ def _spoilt(rng: random.Random, method: str) -> Any:
         if not deeper:
             break
         place = rng.choice(deeper)
-    keys: list[Any] = [*place] if type_of(place) is dict else [*range(len(place))]
+    keys: list[Any] = list(place) if type_of(place) is dict else list(range(len(place)))
     if keys:
         place[rng.choice(keys)] = rng.choice(VALUES)
     return result

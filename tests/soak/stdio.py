@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_core.testing import modern_meta
+from tests.fuzz.oracle import in_batch
 from tests.leash import leashed
 from tests.soak.watch import Counts, Figures, Watch
 
@@ -172,8 +173,7 @@ class _Window:
         """Take what came; whether everything has been answered."""
         for line in lines:
             value: Any = json.loads(line)
-            messages: Any = value if isinstance(value, list) else [value]
-            for message in messages:
+            for message in in_batch(value):
                 self._one(message)
         return not self.waiting
 
