@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast
 
 from msgspec import Raw
@@ -254,7 +255,12 @@ class RequestContext(Generic[L]):
 
         Nothing is sent after the answer, nor a `progress` that does not grow (R-PROG-02).
         Waits while the client does not read.
+
+        Raises:
+            ValueError: `progress` or `total` is not a finite number: JSON has no other.
         """
+        if not isfinite(progress) or not isfinite(total or 0):
+            raise ValueError(f"progress and total must be finite numbers; got {progress!r} and {total!r}")
         token = self.meta.get("progressToken")
         if token is None or self._is_over:
             return
@@ -272,8 +278,13 @@ class RequestContext(Generic[L]):
 
         A 2026-07-28 client wants those that its request asks for, an older one those at
         or above the level it set. A server that does not declare `logging` sends none.
+
+        Raises:
+            ValueError: There is no such level.
         """
         _deprecated("logging")
+        if level not in t.LOGGING_LEVELS:
+            raise ValueError(f"level must be one of {', '.join(t.LOGGING_LEVELS)}; got {level!r}")
         if self._is_over or not self._wants_log(level):
             return
         if not self._peer.server.declares_logging:

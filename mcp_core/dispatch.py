@@ -25,7 +25,7 @@ from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response, whole_request
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
-from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required
+from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required, opened
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
 from mcp_core.session import unopened
 
@@ -178,7 +178,8 @@ class Dispatcher:
             revision = ctx.protocol_version
             if request.method == "initialize" and ctx.peer.handshake is not None:
                 revision = ctx.peer.handshake.revision  # agreed on just now
-            answer = encode_response(request.id, *self._results.encode(value, row, revision))
+            body, tail = self._results.encode(value, row, revision)
+            answer = encode_response(request.id, body, tail)
         except MCPError as exc:
             return self._error(call, exc)
         except WrongResult as exc:
@@ -254,7 +255,7 @@ class Dispatcher:
             if isinstance(value, t.Prepared):
                 kept.append(cast("t.Prepared[Any]", value))
                 return kept[-1].value
-            return value
+            return opened(value)
 
         async def run() -> Any:
             value = await self._wrapped(ctx, handle)

@@ -59,6 +59,8 @@ def check_token(token: Any) -> None:
     """Raise `InvalidParams` unless a progress token is a string or an integer."""
     if not isinstance(token, str | int) or isinstance(token, bool):
         raise InvalidParams("_meta progressToken must be a string or an integer")
+    if isinstance(token, str) and len(token) > codec.MAX_NAME:
+        raise InvalidParams(f"_meta progressToken may have {codec.MAX_NAME} characters")
 
 
 def read_capabilities(meta: dict[str, Any]) -> t.ClientCapabilities:

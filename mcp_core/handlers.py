@@ -67,13 +67,16 @@ class Handlers:
 
         Raises:
             ValueError: The method is the server's own.
+            TypeError: Messages cannot be decoded to `params_type`, or `call` cannot be called.
         """
         self._refuse_reserved(method)
+        _check_params_type(method, params_type)
         self.put(self.requests, method, params_type, call)
 
     def add_notification(self, method: str, params_type: Any, call: HandlerFunction) -> None:
         """Be told of a notification, in place of who was told before. Raises as `add_request`."""
         self._refuse_reserved(method)
+        _check_params_type(method, params_type)
         self.put(self.notifications, method, params_type, call)
 
     def put(self, table: dict[str, Handler], method: str, params_type: Any, call: HandlerFunction) -> None:
@@ -91,6 +94,23 @@ class Handlers:
     def _refuse_reserved(method: str) -> None:
         if method in _RESERVED:
             raise ValueError(f"{method!r} cannot be replaced: {_RESERVED[method]}")
+
+
+def _check_params_type(method: str, kind: Any) -> None:
+    """Raise `TypeError` for a type that msgspec cannot decode: every request would be answered with an error."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        return
+    from msgspec import inspect  # loaded for this alone
+
+    try:
+        info = inspect.type_info(kind)
+    except Exception as exc:
+        raise TypeError(f"params_type of {method!r} must be a type that msgspec decodes; got {kind!r}: {exc}") from None
+    if isinstance(info, inspect.CustomType):
+        raise TypeError(
+            f"params_type of {method!r} must be a type that msgspec decodes, such as a Struct, a TypedDict or dict; "
+            f"got {kind!r}. To validate by other means, take dict[str, Any]"
+        )
 
 
 def _is_positional(kind: type[msgspec.Struct]) -> bool:

@@ -92,15 +92,33 @@ def _printable(argument: Any) -> Any:
 def _traceback(exc: BaseException) -> str:
     """Return a traceback as text, now: the object would hold every frame of the request alive.
 
-    Every line but the first is indented, so that no message of an exception looks like a record.
+    Messages of several lines are indented, so that no line of theirs looks like a record.
     """
     try:
         text = "".join(traceback.format_exception(exc)).rstrip("\n")
-    except Exception:  # the exception's own `__str__`, or a group of very many
+        for message in {str(each) for each in _chain(exc)}:
+            if "\n" in message:
+                text = text.replace(message, message.replace("\n", "\n    "))
+    except Exception:  # of the exception's own `__str__`
         text = f"{type(exc).__name__}, which cannot be shown"
     if len(text) > MAX_TRACEBACK:
         text = f"... {text[-MAX_TRACEBACK:]}"
-    return text.translate(_CONTROLS_IN_LINES).replace("\n", "\n  ")
+    return text.translate(_CONTROLS_IN_LINES)
+
+
+def _chain(exc: BaseException) -> list[BaseException]:
+    """Return an exception and those that a traceback shows with it, a few of them."""
+    found: list[BaseException] = []
+    waiting = [exc]
+    while waiting and len(found) < _MOST_IN_CHAIN:
+        each = waiting.pop()
+        found.append(each)
+        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        waiting += [one for one in (each.__cause__, each.__context__, *inner) if one is not None and one not in found]
+    return found
+
+
+_MOST_IN_CHAIN: Final = 20
 
 
 def _start() -> None:

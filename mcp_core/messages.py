@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct, structs
 
 from mcp_core import codec
-from mcp_core.errors import InvalidParams, InvalidRequest, MCPError, ParseError
+from mcp_core.errors import INTERNAL_ERROR, InvalidParams, InvalidRequest, MCPError, ParseError
 
 __all__ = [
     "MAX_BATCH",
@@ -251,8 +251,13 @@ def _reason(members: _Members, request_id: RequestId | None) -> str:
     if bytes(members.jsonrpc) != b'"2.0"':
         return 'jsonrpc must be "2.0"'
     if members.id is not UNSET and request_id is None:
-        return f"id must be an integer, or a string of at most {codec.MAX_NAME} characters"
-    return f"method must be a string of at most {codec.MAX_NAME} characters"
+        return "id must be a string or an integer" + _if_long(members.id)
+    return "method must be a string" + ("" if members.method is UNSET else _if_long(members.method))
+
+
+def _if_long(given: Raw) -> str:
+    """Return what there is to add where a string is wrong for its length alone."""
+    return f" of at most {codec.MAX_NAME} characters" if len(bytes(given)) > codec.MAX_NAME else ""
 
 
 def _refused(request_id: RequestId | None, error: Raw) -> Malformed | ErrorResponse:
@@ -306,7 +311,7 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
     Raises:
         codec.Undecodable: Ready bytes with line breaks in them are not JSON.
     """
-    if b"\n" in result or b"\r" in result:
+    if codec.LF in result or codec.CR in result:
         result = codec.compact(result)
     shown = b"%d" % request_id if type(request_id) is int else id_bytes(request_id)
     if tail:
@@ -317,7 +322,9 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
 
 def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
     """An error response; the id is left out when there is none (P-26)."""
-    body: dict[str, Any] = {"code": error.code, "message": error.message}
+    code: Any = error.code
+    known = isinstance(code, int) and not isinstance(code, bool)
+    body: dict[str, Any] = {"code": code if known else INTERNAL_ERROR, "message": str(error.message)}
     if error.data is not None:
         body["data"] = error.data
     member = b"" if request_id is None else b'"id":%b,' % id_bytes(request_id)

@@ -37,7 +37,7 @@ from mcp_core.revisions import (
     is_modern,
 )
 
-__all__ = ["FIELD_REVISIONS", "Plan", "knows", "plan_of", "project", "project_error", "project_json"]
+__all__ = ["FIELD_REVISIONS", "Plan", "knows", "plan_of", "project", "project_error", "project_json", "project_members"]
 
 _Revisions = tuple[str, ...]
 
@@ -121,6 +121,19 @@ def plan_of(kind: type[Struct], revision: str) -> Plan | None:
 def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
     """The JSON form of a value of this type, as a peer of this revision may be sent it."""
     return _Projector(revision).struct(data, kind) if _plan(kind, revision).lossy else data
+
+
+def project_members(members: dict[str, Raw], kind: type[Struct], revision: str) -> dict[str, Any]:
+    """The members of an encoded value of this type, as a peer of this revision may be sent it.
+
+    Decodes those only that have to be looked into. Raises what decoding raises.
+    """
+    plan = _plan(kind, revision)
+    if not plan.lossy:
+        return dict(members)
+    wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    opened = {wire[name]: codec.decode_any(members[wire[name]]) for name in plan.nested if wire[name] in members}
+    return _Projector(revision).struct({**members, **opened}, kind)
 
 
 class Plan:
@@ -232,6 +245,11 @@ def _is_object(value: Any) -> bool:
     return isinstance(value, dict | Struct) or not isinstance(value, list | tuple | str | int | float | bool)
 
 
+def _is_json_object(value: Any) -> bool:
+    """Whether a value in JSON form, or still encoded, is an object."""
+    return bytes(value).lstrip()[:1] == b"{" if isinstance(value, Raw) else isinstance(value, dict)
+
+
 class _Projector:
     """Takes the JSON form of a typed value apart."""
 
@@ -249,9 +267,9 @@ class _Projector:
                 kept[wire[name]] = self._value(kept[wire[name]], _hints(kind)[name])
         if kind is t.CreateMessageRequestParams and self.revision < V2025_11_25:
             kept["messages"] = _single_blocks(kept["messages"])
-        if kind is t.CallToolResult and not isinstance(kept.get("structuredContent", {}), dict):
+        if kind is t.CallToolResult and plan.ruled and not _is_json_object(kept.get("structuredContent", {})):
             del kept["structuredContent"]
-        if kind is t.Tool and kept.get("outputSchema", {"type": "object"}).get("type") != "object":
+        if kind is t.Tool and plan.ruled and kept.get("outputSchema", {"type": "object"}).get("type") != "object":
             del kept["outputSchema"]
         return kept
 

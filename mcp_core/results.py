@@ -17,6 +17,7 @@ from msgspec import Raw, Struct
 
 from mcp_core import codec, projection
 from mcp_core import types as t
+from mcp_core.checking import misfit
 from mcp_core.errors import MissingClientCapability
 from mcp_core.journal import Journal
 from mcp_core.methods import Method
@@ -101,8 +102,7 @@ class ResultEncoder:
         if kind is not None and row is not None:
             _check(value, kind, row)
             shown = {**({"isError": False} if kind is t.CallToolResult else {}), **value}
-            if not is_modern(revision):
-                shown = projection.project_json(shown, kind, revision)
+            shown = projection.project_json(shown, kind, revision)
         if not is_modern(revision):
             if value.get("resultType", "complete") != "complete":
                 raise _untold(row, value["resultType"], revision)
@@ -123,24 +123,31 @@ class ResultEncoder:
         """Ready bytes: scanned once for their members, which stay as they are."""
         try:
             body = codec.compact(value)
-            members: dict[str, Any] = dict(_members(body))
+            members: dict[str, Any] = _members(body)
         except (codec.Undecodable, codec.Misfit) as exc:
             raise WrongResult(f"a handler of {_name(row)} returned bytes that are no JSON object: {exc}") from None
+        result_type = codec.decode_any(members["resultType"]) if "resultType" in members else None
+        if not is_modern(revision) and result_type not in (None, "complete"):
+            raise _untold(row, result_type, revision)
+        kind = _type_of(result_type, row)
+        shown = members if kind is None else self._projected(members, kind, row, revision)
         if not is_modern(revision):
-            if "resultType" in members and codec.decode_any(members["resultType"]) != "complete":
-                raise _untold(row, codec.decode_any(members["resultType"]), revision)
-            structured = members.get("structuredContent")
-            dropped = {"resultType", "ttlMs", "cacheScope"}
-            if structured is not None and not bytes(structured).startswith(b"{"):
-                dropped.add("structuredContent")
-            if dropped.isdisjoint(members):
-                return body, b""
-            return codec.encode({k: v for k, v in members.items() if k not in dropped}), b""
-        if "_meta" in members:
-            members["_meta"] = codec.decode_any(members["_meta"])
-        if "resultType" in members:
-            members["resultType"] = codec.decode_any(members["resultType"])
-        return codec.encode(self._completed(members, row)), b""
+            shown.pop("resultType", None)
+            return (body, b"") if shown == members else (codec.encode(shown), b"")
+        if "_meta" in shown:
+            shown["_meta"] = codec.decode_any(shown["_meta"])
+        if result_type is not None:
+            shown["resultType"] = result_type
+        return codec.encode(self._completed(shown, row)), b""
+
+    @staticmethod
+    def _projected(members: dict[str, Any], kind: type[Struct], row: Method | None, revision: str) -> dict[str, Any]:
+        try:
+            return projection.project_members(members, kind, revision)
+        except (KeyError, TypeError, AttributeError, codec.Misfit, codec.Undecodable) as exc:
+            raise WrongResult(
+                f"a handler of {_name(row)} returned bytes that are no {kind.__name__}: {exc!r}"
+            ) from None
 
 
 class _Form:
@@ -165,7 +172,7 @@ class _Form:
         self._row = row
         self._revision = revision
         self._stamp = stamp
-        self._made_ready = next((make for base, make in _MADE_READY.items() if issubclass(kind, base)), None)
+        self._made_ready = next((make() for base, make in _MADE_READY.items() if issubclass(kind, base)), _checked)
         self._is_modern = is_modern(revision)
         self._is_result = issubclass(kind, t.Result)
         self._caches = issubclass(kind, t.CacheableResult)
@@ -183,8 +190,7 @@ class _Form:
 
     def encode(self, value: Any) -> tuple[bytes, bytes]:
         """The value, and the tail that completes it."""
-        if self._made_ready is not None:
-            value = self._made_ready(value)
+        value = self._made_ready(value)
         if not self._is_modern:
             if self._is_result and value.result_type != "complete":
                 raise _untold(self._row, value.result_type, self._revision)
@@ -271,38 +277,105 @@ def _check(value: dict[str, Any], kind: type[Struct], row: Method) -> None:
             raise WrongResult(f"a handler of {row.name} returned a dict with {name!r}; on the wire it is {wire!r}")
 
 
-def _with_sound_tools(result: t.ListToolsResult) -> t.ListToolsResult:
-    """The list without tools that clients refuse: with one of them they refuse the whole.
+def _checked(value: Any) -> Any:
+    """Return a value that is what its type says.
 
-    An input schema whose root is no object is left out with a log record (R-TOOL-04).
+    Raises:
+        WrongResult: It is not; the text names the member.
     """
-    broken = [tool for tool in result.tools if tool.input_schema.get("type") != "object"]
-    if not broken:
-        return result
-    for tool in broken:
-        _journal.error('tool %r is not listed: its input_schema needs "type": "object" at its root', tool.name)
-    return msgspec.structs.replace(result, tools=[tool for tool in result.tools if tool not in broken])
+    wrong = misfit(value)
+    if wrong is not None:
+        raise WrongResult(f"a handler returned a {type(value).__name__} that is no such message: {wrong}")
+    return value
 
 
-def _with_long_texts(result: t.CallToolResult) -> t.CallToolResult:
-    """The result with its long strings as ready bytes, the result itself unchanged."""
+class _Listing:
+    """Makes a list ready: what would have a client refuse the whole list is left out, with a log record.
+
+    An input schema whose root is no object is such a thing (R-TOOL-04). Most lists are the same
+    time and again, and are known again by what they hold.
+    """
+
+    def __init__(self, field: str, noun: str) -> None:
+        self._field = field
+        self._noun = noun
+        self._sound: list[Any] = []
+
+    def __call__(self, result: Any) -> Any:
+        entries: object = getattr(result, self._field)
+        if not codec.is_array(entries):
+            return _checked(result)
+        if entries == self._sound and entries:
+            return result
+        broken = {index: wrong for index, entry in enumerate(entries) if (wrong := _fault_of(entry)) is not None}
+        if not broken:
+            self._sound = list(entries)
+            return _checked(result)
+        for index, wrong in broken.items():
+            name = getattr(entries[index], "name", f"number {index + 1}")
+            _journal.error("%s %r is not listed: %s", self._noun, name, wrong)
+        sound = [entry for index, entry in enumerate(entries) if index not in broken]
+        return _checked(msgspec.structs.replace(result, **{self._field: sound}))
+
+
+def _fault_of(entry: Any) -> str | None:
+    """Return why an entry of a list cannot be sent; `None` if it can."""
+    if not isinstance(entry, Struct):
+        return f"it is a {type(entry).__name__}"
+    wrong = misfit(entry)
+    if wrong is None and isinstance(entry, t.Tool) and entry.input_schema.get("type") != "object":
+        return 'its input_schema needs "type": "object" at its root'
+    if wrong is None:
+        try:
+            codec.encode(entry)  # what stands in a member of any type
+        except (TypeError, ValueError) as exc:
+            return str(exc)
+    return wrong
+
+
+def _call_result(result: t.CallToolResult) -> t.CallToolResult:
+    """Return the result with its long strings as ready bytes, the result itself unchanged.
+
+    Looks first at what most results are, text and nothing else, and in detail only at others.
+    """
     raw = result.structured_content
     if isinstance(raw, Raw) and (line := _one_line(raw)) is not raw:
         result = msgspec.structs.replace(result, structured_content=line)
-    content: list[Any] = result.content
-    for block in content:
-        name = _LONG_FIELDS.get(codec.type_of(block))
-        if name is not None and len(getattr(block, name)) >= codec.LONG_TEXT:
-            return msgspec.structs.replace(result, content=[_with_long_text(each) for each in content])
-    return result
+    looked_at: Any = result
+    content: list[Any] = looked_at.content
+    meta = looked_at._meta
+    plain = type(content) is list and type(looked_at.is_error) is bool and (meta is None or type(meta) is dict)
+    long = False
+    for block in content if plain else ():
+        if type(block) is not t.TextContent or block.annotations is not None or block._meta is not None:
+            plain = False
+            break
+        text = block.text
+        if type(text) is not str:
+            plain = False
+            break
+        if len(text) >= codec.LONG_TEXT:
+            long = True
+    if not plain:
+        _checked(result)
+        long = any(map(_is_long, content))
+    return msgspec.structs.replace(result, content=[_with_long_text(each) for each in content]) if long else result
+
+
+def _is_long(block: Any) -> bool:
+    name = _LONG_FIELDS.get(codec.type_of(block))
+    return name is not None and len(getattr(block, name)) >= codec.LONG_TEXT
 
 
 _LONG_FIELDS: Final[dict[type[Any], str]] = {t.TextContent: "text", t.ImageContent: "data", t.AudioContent: "data"}
 
 
-_MADE_READY: Final[dict[type[Any], Callable[[Any], Any]]] = {
-    t.CallToolResult: _with_long_texts,
-    t.ListToolsResult: _with_sound_tools,
+_MADE_READY: Final[dict[type[Any], Callable[[], Callable[[Any], Any]]]] = {
+    t.CallToolResult: lambda: _call_result,
+    t.ListToolsResult: lambda: _Listing("tools", "tool"),
+    t.ListResourcesResult: lambda: _Listing("resources", "resource"),
+    t.ListResourceTemplatesResult: lambda: _Listing("resource_templates", "resource template"),
+    t.ListPromptsResult: lambda: _Listing("prompts", "prompt"),
 }
 
 
@@ -320,6 +393,17 @@ def _one_line(raw: Raw) -> Raw:
     except codec.Undecodable as exc:
         raise WrongResult(f"structured_content is no JSON text: {exc}") from None
     return raw if line is data else Raw(line)
+
+
+def opened(value: Any) -> Any:
+    """Return a result as middleware sees it: plain Python values where its maker put ready bytes."""
+    if isinstance(value, t.CallToolResult) and isinstance(value.structured_content, Raw):
+        raw = bytes(value.structured_content)
+        try:
+            return value if raw == b"null" else msgspec.structs.replace(value, structured_content=codec.decode_any(raw))
+        except (codec.Misfit, codec.Undecodable):
+            return value  # what is wrong with it, encoding will say
+    return value
 
 
 def asks_for_input(value: Any) -> bool:

@@ -16,7 +16,6 @@ from msgspec import Raw
 
 from mcp_core import types as t
 from mcp_core.announcer import Announcer
-from mcp_core.backend import current_task
 from mcp_core.connection import Connection
 from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
@@ -393,12 +392,10 @@ class Server(Generic[L]):
             call = self.dispatcher.begin(frame, peer)
             if isinstance(call, bytes):
                 return call
-            task = current_task()
             try:
                 return await call
             except GeneratorExit as exc:
-                if current_task() is not task:
-                    raise  # the caller has closed this coroutine; nobody waits for its value
+                # The handler's own; or the caller has closed this coroutine, and gets no value.
                 return call.dispatcher.failed(call, exc)
         if isinstance(frame, Notification):
             work = self.dispatcher.notify(frame, peer)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from types import NoneType
-from typing import Annotated, Any, Literal, Optional, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, Optional, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
@@ -19,8 +19,9 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 from mcp_core import codec
 from mcp_core.errors import InvalidParams, ParseError
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature
-from mcp_typed.foreign import adapted
+from mcp_typed.foreign import Adapter
 from mcp_typed.plain import find_non_finite, refuse, to_builtins
 from mcp_typed.schema import admits_string, fits, inlined, json_schema, rewritten
 from mcp_typed.signature import MISSING, Parameter, Plan
@@ -39,9 +40,10 @@ class Arguments:
         title = f"{plan.title}Arguments"
         fields: dict[str, Any] = {}
         names: dict[str, str] = {}
+        adapt = Adapter().adapt  # one for all of them: a class that two of them name is defined once
         for index, parameter in enumerate(plan.parameters):
             field = f"p{index}"
-            fields[field] = _field(parameter, described.get(parameter.name))
+            fields[field] = _field(parameter, described.get(parameter.name), adapt)
             names[field] = parameter.name
         try:
             model: type[BaseModel] = create_model(
@@ -164,16 +166,15 @@ def _is_unreadable(error: ValidationError) -> bool:
     return error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid"
 
 
-def _field(parameter: Parameter, described: str | None) -> Any:
+def _field(parameter: Parameter, described: str | None, adapt: Callable[[Any], Any]) -> Any:
     """A parameter as a field of the model: its annotation with all that is said about it, and
     its default where the signature has one.
     """
     annotation = Any if parameter.annotation is MISSING else parameter.annotation
     default = parameter.default
-    said: list[Any] = []
-    while get_origin(annotation) is Annotated:
-        annotation, *metadata = get_args(annotation)
-        said = metadata + said
+    meant = meaning(annotation)
+    said = list(meant.said)
+    annotation = meant.bare if said else annotation  # an alias that says no more keeps its name
     if default is None and not _admits_none(annotation):
         annotation = Optional[annotation]  # noqa: UP045 - built at run time
     infos = [item for item in (*said, default) if isinstance(item, FieldInfo)]
@@ -181,12 +182,12 @@ def _field(parameter: Parameter, described: str | None) -> Any:
         text = next((item for item in said if isinstance(item, str)), described)
         said += [Field(description=text)] if text else []
     # An alias of the author's own, said after this one, takes its place.
-    whole = adapted(Annotated[(annotation, Field(alias=parameter.name), *said)])
+    whole = adapt(Annotated[(annotation, Field(alias=parameter.name), *said)])
     return whole if default is MISSING else (whole, default)
 
 
 def _admits_none(annotation: Any) -> bool:
-    return annotation in (Any, object, None) or NoneType in get_args(annotation)
+    return any(meaning(arm).bare in (Any, object, None, NoneType) for arm in arms(annotation))
 
 
 def _reason(plan: Plan, fields: dict[str, Any], fault: Exception) -> str:

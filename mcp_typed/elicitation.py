@@ -6,8 +6,6 @@ Spec: client/elicitation, "Requested Schema", "Response Actions".
 
 from __future__ import annotations
 
-import types
-import typing
 from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar, cast
 
 import msgspec
@@ -16,9 +14,10 @@ from pydantic_core import SchemaValidator
 
 from mcp_core import types as t
 from mcp_core.codec import is_object
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.foreign import adapted
-from mcp_typed.report import report
+from mcp_typed.report import report_arguments
 from mcp_typed.schema import fits, inlined, json_schema, rewritten
 
 __all__ = [
@@ -102,14 +101,14 @@ class Form(Generic[T]):
         try:
             return AcceptedElicitation(self._read(msgspec.json.encode({**left_out, **(answer.content or {})})))
         except ValidationError as exc:
-            raise ToolError(f"the user's answer does not fit the form: {report(exc)}") from exc
+            raise ToolError(f"the user's answer does not fit the form: {report_arguments(exc)}") from exc
 
 
 def _without_null(member: dict[str, Any]) -> dict[str, Any]:
     """`X | None` as an X; anything else as it is."""
-    arms: list[Any] = member.get("anyOf", [])
-    real = [arm for arm in arms if is_object(arm) and arm.get("type") != "null"]
-    if len(real) != 1 or len(arms) != 2:
+    choices: list[Any] = member.get("anyOf", [])
+    real = [arm for arm in choices if is_object(arm) and arm.get("type") != "null"]
+    if len(real) != 1 or len(choices) != 2:
         return member
     return {**real[0], **{name: value for name, value in member.items() if name != "anyOf"}}
 
@@ -155,7 +154,5 @@ def _are_choices(items: Any) -> bool:
 
 def is_outcome(annotation: Any) -> bool:
     """Whether an annotation asks for the outcome of a question, not for the bare answer."""
-    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    arms = typing.get_args(annotation) if is_union else (annotation,)
     outcomes = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
-    return any((typing.get_origin(arm) or arm) in outcomes for arm in arms)
+    return any(meaning(arm).cls in outcomes for arm in arms(annotation))

@@ -11,10 +11,9 @@ import collections
 import dataclasses
 import inspect
 import sys
-import types
 import typing
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, ClassVar, Final, Literal, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, Union, cast
 
 import msgspec
 import typing_extensions
@@ -22,9 +21,10 @@ from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 from pydantic_core import core_schema as cs
 
-from mcp_typed.plain import refuse, struct_to_builtins, to_builtins
+from mcp_typed.annotations import Meaning, alias_value, arms, is_alias, meaning, new_alias
+from mcp_typed.plain import refuse, struct_to_builtins, to_builtins, to_json
 
-__all__ = ["adapted"]
+__all__ = ["Adapter", "adapted", "members_of"]
 
 _MISSING: Final[Any] = object()
 
@@ -101,15 +101,12 @@ class _Mirror:
 
     def _build(self, values: dict[str, Any]) -> Any:
         given = {m.keyword: values[m.wire] for m in self._members if m.keyword is not None and m.wire in values}
-        try:
-            return self._cls(**given)
-        except (TypeError, ValueError) as exc:
-            raise ValueError(str(exc)) from exc
+        return _made_by(self._cls, given)
 
 
 def _is_written_by_msgspec(cls: type[Any]) -> bool:
-    # One that msgspec writes as an array would not fit its schema; it is an object here.
-    return issubclass(cls, msgspec.Struct) and not cls.__struct_config__.array_like
+    # What a `__post_init__` left in its members has to be looked at when it is written.
+    return issubclass(cls, msgspec.Struct) and not hasattr(cls, "__post_init__")
 
 
 def _with_default(member: _Member) -> Any:
@@ -130,151 +127,206 @@ def _own_doc(cls: type[Any]) -> str | None:
 
 # --- the annotation tree ----------------------------------------------------------------------
 
-_mirrors: dict[tuple[Any, bool], _Mirror] = {}
-_rebuilt: dict[Any, Any] = {}
-
 
 def adapted(annotation: Any, *, plain_classes: bool = False) -> Any:
-    """The annotation with every class that pydantic does not know replaced.
+    """Return the annotation with every class that pydantic does not know replaced; as `Adapter`."""
+    return Adapter(plain_classes=plain_classes).adapt(annotation)
+
+
+class Adapter:
+    """Replaces the classes that pydantic does not know, in annotations that belong together.
+
+    A class has one stand-in for all of them, so that their schemas share its definition; the
+    next adapter makes its own, so that nothing depends on what came before and nothing stays.
 
     `plain_classes` takes classes whose body has annotations for what they declare: right
     for values that leave, impossible for those that come in. Generators of Structs and
     other unusual forms stay as they are.
     """
-    return _Adapter(plain_classes).adapt(annotation)
 
-
-class _Adapter:
-    """One walk: `arguments` are the type arguments of the generic class being looked into."""
-
-    def __init__(self, plain_classes: bool, arguments: dict[Any, Any] | None = None) -> None:
+    def __init__(self, *, plain_classes: bool = False) -> None:
         self._plain_classes = plain_classes
-        self._arguments = arguments or {}
+        # What a class became, by the class with its type arguments. It stands here before its
+        # members are looked at, in case it contains itself.
+        self._made: dict[Any, Any] = {}
+        self._kept: set[Any] = set()
 
-    def adapt(self, annotation: Any) -> Any:
+    def adapt(self, annotation: Any, arguments: dict[Any, Any] | None = None) -> Any:
+        """Return the annotation with all such classes replaced, itself where there is none.
+
+        `arguments` are the type arguments of the generic class that is being looked into.
+        """
+        given = arguments or {}
         if annotation in (None, Any) or isinstance(annotation, str | typing.ForwardRef):
             return annotation
         if isinstance(annotation, typing.TypeVar):
-            return self._arguments.get(annotation, annotation)
-        if isinstance(annotation, typing.NewType):
-            inner = annotation.__supertype__
-            changed = self.adapt(inner)
-            return annotation if changed is inner else changed
-        origin = get_origin(annotation)
-        if origin is None:
-            return self._adapt_class(annotation) if isinstance(annotation, type) else annotation
-        return self._adapt_generic(annotation, origin)
-
-    def _adapt_generic(self, annotation: Any, origin: Any) -> Any:
-        arguments = get_args(annotation)
-        if origin is Annotated:
-            return self._adapt_annotated(annotation, arguments)
-        if origin is Literal:
+            return given.get(annotation, annotation)
+        seen: set[Any] = set()
+        if not self._must_change(annotation, given, seen):
+            self._kept |= seen  # nothing that can be reached from there has to be replaced
             return annotation
-        if isinstance(origin, type) and _is_foreign(origin):
-            parameters: tuple[Any, ...] = getattr(origin, "__parameters__", ())
-            return self._mirrored(annotation, origin, dict(zip(parameters, map(self.adapt, arguments), strict=False)))
-        changed = tuple(self.adapt(argument) if argument is not ... else ... for argument in arguments)
-        if all(new is old for new, old in zip(changed, arguments, strict=True)):
-            return annotation
-        if origin in (Union, types.UnionType):
-            return cast("Any", Union)[changed]
-        if origin is typing.ClassVar or not isinstance(origin, type):
-            return annotation
-        return cast("Any", origin)[changed]
+        if is_alias(annotation) and _contains_itself(annotation):
+            return self._adapt_recursive_alias(annotation, given)
+        meant = meaning(annotation)
+        said = [item for item in meant.said if not isinstance(item, msgspec.Meta)]
+        said += [field for item in meant.said if isinstance(item, msgspec.Meta) for field in _meta_fields(item)]
+        changed = self._adapt_bare(meant, given)
+        return Annotated[(changed, *said)] if said else changed
 
-    def _adapt_annotated(self, annotation: Any, arguments: tuple[Any, ...]) -> Any:
-        inner, *metadata = arguments
-        changed = self.adapt(inner)
-        fields = [field for item in metadata if isinstance(item, msgspec.Meta) for field in _meta_fields(item)]
-        if changed is inner and not fields:
-            return annotation
-        return Annotated[(changed, *(item for item in metadata if not isinstance(item, msgspec.Meta)), *fields)]
+    def _adapt_bare(self, meant: Meaning, given: dict[Any, Any]) -> Any:
+        cls = meant.cls
+        if isinstance(meant.bare, typing.TypeVar):
+            return given.get(meant.bare, meant.bare)
+        if cls is None and meant.origin is not Union:
+            return meant.bare
+        arguments = tuple(self._adapt_argument(argument, given) for argument in meant.arguments)
+        if cls is not None and self._must_replace(cls, set()):
+            parameters: tuple[Any, ...] = getattr(cls, "__parameters__", ())
+            return self._replaced(cls, {**_inherited(cls), **dict(zip(parameters, arguments, strict=False))})
+        if all(new is old for new, old in zip(arguments, meant.arguments, strict=True)):
+            return meant.bare
+        return cast("Any", meant.origin)[arguments]
 
-    def _adapt_class(self, cls: Any) -> Any:
-        if _is_foreign(cls):
-            return self._mirrored(cls, cls, {})
-        if typing_extensions.is_typeddict(cls):
-            return self._adapt_typed_dict(cls)
-        if hasattr(cls, "__dataclass_fields__"):
-            return cls if hasattr(cls, "__pydantic_core_schema__") else self._adapt_dataclass(cls)
-        if issubclass(cls, tuple) and hasattr(cls, "_fields"):  # pyright: ignore[reportUnknownArgumentType]
-            return self._adapt_named_tuple(cls)
-        if self._plain_classes and _is_plain(cast("Any", cls)):
-            return self._mirrored(cls, cast("Any", cls), {})
-        return cast("Any", cls)
+    def _adapt_argument(self, argument: Any, given: dict[Any, Any]) -> Any:
+        """One type argument; those of a callable stand in a list."""
+        return argument if argument is ... or isinstance(argument, list) else self.adapt(argument, given)
 
-    def _mirrored(self, annotation: Any, cls: type[Any], arguments: dict[Any, Any]) -> Any:
-        key = (annotation, self._plain_classes)
-        mirror = _mirrors.get(key)
-        if mirror is None:
-            members_of = _members_function(cls)
-            mirror = _mirrors[key] = _Mirror(cls, builds=members_of is not _members_of_plain)
-            inside = _Adapter(self._plain_classes, arguments)
-            try:
-                mirror.fill(members_of(cls, inside.adapt), _constants(cls), closed=_is_closed(cls))
-            except BaseException:
-                del _mirrors[key]
-                raise
-        return Annotated[cls, mirror]
+    def _adapt_recursive_alias(self, annotation: Any, given: dict[Any, Any]) -> Any:
+        if annotation not in self._made:
 
-    def _adapt_typed_dict(self, cls: type[Any]) -> Any:
+            def value(alias: Any) -> Any:
+                self._made[annotation] = alias
+                return self.adapt(alias_value(annotation), given)
+
+            self._made[annotation] = new_alias(annotation.__name__, value)
+        return self._made[annotation]
+
+    # --- what must change -----------------------------------------------------------------------
+
+    def _must_change(self, annotation: Any, given: dict[Any, Any], seen: set[Any]) -> bool:
+        """Whether there is something in it, at any depth, that has to be replaced.
+
+        Asked before anything is replaced: what is found in a class that contains itself must
+        not depend on where the search began. `seen` are the classes and aliases that were
+        looked into on the way, in vain so far.
+        """
+        if isinstance(annotation, typing.TypeVar):
+            return annotation in given
+        if isinstance(annotation, str | list | typing.ForwardRef):
+            return False
+        if is_alias(annotation):
+            if annotation in seen or annotation in self._kept:
+                return False
+            seen.add(annotation)
+        meant = meaning(annotation)
+        if any(isinstance(item, msgspec.Meta) for item in meant.said):
+            return True
+        if meant.origin is Literal:
+            return False
+        cls = meant.cls
+        return (cls is not None and self._must_replace(cls, seen)) or any(
+            self._must_change(argument, given, seen) for argument in meant.arguments
+        )
+
+    def _must_replace(self, cls: type[Any], seen: set[Any]) -> bool:
+        if cls is msgspec.Raw or _is_foreign(cls) or _is_refused(cls) or (self._plain_classes and _is_plain(cls)):
+            return True
+        if cls in seen or cls in self._kept or not _has_members(cls):
+            return False
+        seen.add(cls)
+        try:
+            hints = _hints(cls)
+        except NameError:
+            return False
+        return any(self._must_change(_without_qualifiers(hint)[0], {}, seen) for hint in hints.values())
+
+    # --- classes ---------------------------------------------------------------------------------
+
+    def _replaced(self, cls: Any, arguments: dict[Any, Any]) -> Any:
+        """The stand-in of a class with these type arguments."""
+        if cls is msgspec.Raw:
+            return Annotated[Any, _RawMirror()]
+        key = (cls, tuple(arguments.items()))
+        if key in self._made:
+            return self._made[key]
+
+        def adapt(annotation: Any) -> Any:
+            return self.adapt(annotation, arguments)
+
+        try:
+            if typing_extensions.is_typeddict(cls):
+                return self._replaced_typed_dict(key, adapt)
+            if _is_named_tuple(cls):
+                return self._replaced_named_tuple(key, adapt)
+            return self._mirrored(key, adapt)
+        except BaseException:
+            self._made.pop(key, None)
+            raise
+
+    def _mirrored(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
+        cls = key[0]
+        read_members = _members_function(cls)
+        if _is_array(cls):
+            array = _ArrayMirror(cls)
+            self._made[key] = Annotated[cls, array]
+            array.fill(read_members(cls, adapt), _constants(cls))
+            return self._made[key]
+        mirror = _Mirror(cls, builds=read_members is not _members_of_plain)
+        self._made[key] = Annotated[cls, mirror]
+        mirror.fill(read_members(cls, adapt), _constants(cls), closed=_is_closed(cls))
+        return self._made[key]
+
+    def _replaced_typed_dict(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
         """A `typing.TypedDict`, which pydantic refuses before Python 3.12, or one with foreign members."""
-        refused = sys.version_info < (3, 12) and type(cls).__module__ == "typing"
-        if cls in _rebuilt:
-            return _rebuilt[cls]
-        hints = typing_extensions.get_type_hints(cls, include_extras=True)
-        shown = _empty_typed_dict(cls.__name__)
-        _rebuilt[cls] = shown
-        bare = {name: _without_qualifiers(hint) for name, hint in hints.items()}
-        changed = {name: self.adapt(hint) for name, (hint, _) in bare.items()}
-        if not refused and all(changed[name] is hint for name, (hint, _) in bare.items()):
-            _rebuilt[cls] = cls
-            return cls
+        cls = key[0]
+        shown = self._made[key] = _empty_typed_dict(cls.__name__)
+        bare = {name: _without_qualifiers(hint) for name, hint in _hints(cls).items()}
         required = {
             name for name, (_, said) in bare.items() if (name in cls.__required_keys__ if said is None else said)
         }
-        _fill_typed_dict(shown, cls, changed, required)
+        _fill_typed_dict(shown, cls, {name: adapt(hint) for name, (hint, _) in bare.items()}, required)
         config = getattr(cls, "__pydantic_config__", None)
         if config is not None:
             shown.__pydantic_config__ = config
         return shown
 
-    def _adapt_dataclass(self, cls: type[Any]) -> Any:
-        """A dataclass: pydantic knows it, but not the foreign classes in it."""
-        if (cls, self._plain_classes) in _mirrors:
-            return Annotated[cls, _mirrors[cls, self._plain_classes]]
-        if cls in _rebuilt:
-            return cls
-        _rebuilt[cls] = cls  # stands while its members are looked at, in case it contains itself
-        try:
-            hints = typing.get_type_hints(cls, include_extras=True)
-        except NameError:
-            return cls
-        names = [field.name for field in dataclasses.fields(cls)]
-        if all(self.adapt(hints[name]) is hints[name] for name in names):
-            return cls
-        del _rebuilt[cls]
-        return self._mirrored(cls, cls, {})
-
-    def _adapt_named_tuple(self, cls: Any) -> Any:
+    def _replaced_named_tuple(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
         """A NamedTuple with foreign members, by way of one with theirs replaced."""
-        if cls in _rebuilt:
-            return _rebuilt[cls]
-        _rebuilt[cls] = cls
-        try:
-            hints = _hints(cls)
-        except NameError:
-            return cls
-        changed = {name: self.adapt(hints.get(name, Any)) for name in cls._fields}
-        if all(changed[name] is hints.get(name, Any) for name in cls._fields):
-            return cls
+        cls = key[0]
         defaults = [cls._field_defaults[name] for name in cls._fields if name in cls._field_defaults]
         shown: Any = collections.namedtuple(cls.__name__, cls._fields, defaults=defaults)  # type: ignore[misc]
-        shown.__annotations__ = changed
         shown.__module__, shown.__qualname__, shown.__doc__ = cls.__module__, cls.__qualname__, cls.__doc__
-        _rebuilt[cls] = Annotated[cls, _TupleMirror(cls, shown)]
-        return _rebuilt[cls]
+        self._made[key] = Annotated[cls, _TupleMirror(cls, shown)]
+        hints = _hints(cls)
+        shown.__annotations__ = {name: adapt(hints.get(name, Any)) for name in cls._fields}
+        return self._made[key]
+
+
+def _contains_itself(alias: Any) -> bool:
+    waiting, seen = [alias_value(alias)], [alias]
+    while waiting:
+        part = waiting.pop()
+        if part == alias:
+            return True
+        if part in seen or isinstance(part, list) or len(seen) > 1000:
+            continue
+        seen.append(part)
+        meant = meaning(part) if not is_alias(part) else meaning(alias_value(part))
+        waiting += [] if meant.origin is Literal else [*meant.arguments]
+    return False
+
+
+def _inherited(cls: Any) -> dict[Any, Any]:
+    """The type arguments that a class gives to its generic bases."""
+    given: dict[Any, Any] = {}
+    for base in cls.__mro__:
+        for written in base.__dict__.get("__orig_bases__", ()):
+            meant = meaning(written)
+            parameters: tuple[Any, ...] = getattr(meant.cls, "__parameters__", ())
+            for parameter, argument in zip(parameters, meant.arguments, strict=False):
+                if argument is not parameter:
+                    given[parameter] = given.get(argument, argument)
+    return given
 
 
 class _TupleMirror:
@@ -294,18 +346,76 @@ class _TupleMirror:
         )
 
 
+class _ArrayMirror:
+    """Makes pydantic treat a Struct that msgspec writes as an array as a tuple of its members."""
+
+    def __init__(self, cls: type[Any]) -> None:
+        self._cls = cls
+        self._members: tuple[_Member, ...] = ()
+        self._constants = 0
+        self._shown: Any = None
+
+    def fill(self, members: tuple[_Member, ...], constants: dict[str, Any]) -> None:
+        """Say what the members are; a tag comes first. Apart, for classes that contain themselves."""
+        self._members, self._constants = members, len(constants)
+        names = [f"member_{index}" for index in range(len(constants) + len(members))]
+        # A default counts only behind all members without one, as in msgspec.
+        optional = len(members) - 1 - max((i for i, member in enumerate(members) if member.required), default=-1)
+        cls = self._cls
+        shown: Any = collections.namedtuple(cls.__name__, names, defaults=[msgspec.UNSET] * optional)  # type: ignore[misc]
+        shown.__module__, shown.__qualname__, shown.__doc__ = cls.__module__, cls.__qualname__, _own_doc(cls)
+        types_of = [*(Literal[value] for value in constants.values()), *map(_with_default, members)]
+        shown.__annotations__ = dict(zip(names, types_of, strict=True))
+        self._shown = shown
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        inner = cs.no_info_after_validator_function(self._build, handler.generate_schema(self._shown))
+        write: Any = cs.plain_serializer_function_ser_schema(struct_to_builtins)
+        return cs.no_info_before_validator_function(self._read, inner, serialization=write)
+
+    def _read(self, value: Any) -> Any:
+        if not isinstance(value, self._cls):
+            return value
+        config: Any = cast("Any", self._cls).__struct_config__
+        return [*([config.tag] * self._constants), *(getattr(value, member.name) for member in self._members)]
+
+    def _build(self, values: tuple[Any, ...]) -> Any:
+        given = zip(self._members, values[self._constants :], strict=True)
+        return _made_by(self._cls, {member.name: value for member, value in given if value is not msgspec.UNSET})
+
+
+class _RawMirror:
+    """Makes pydantic treat a `msgspec.Raw` as any value of JSON, which it holds."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        write: Any = cs.plain_serializer_function_ser_schema(to_builtins)
+        return cs.no_info_after_validator_function(_raw, cs.any_schema(), serialization=write)
+
+
+def _raw(value: Any) -> msgspec.Raw:
+    return value if isinstance(value, msgspec.Raw) else msgspec.Raw(to_json(value))
+
+
+def _made_by(cls: type[Any], given: dict[str, Any]) -> Any:
+    """The instance; what its class says against the values is a fault of the values."""
+    try:
+        return cls(**given)
+    except (TypeError, ValueError) as exc:
+        raise ValueError(str(exc)) from exc
+
+
 def _without_qualifiers(hint: Any) -> tuple[Any, bool | None]:
     """A member's type, and whether `Required` or `NotRequired` says that it is required."""
     said: bool | None = None
     while True:
-        origin = get_origin(hint)
-        if origin is typing_extensions.Required:
+        meant = meaning(hint)
+        if meant.origin is typing_extensions.Required:
             said = True
-        elif origin is typing_extensions.NotRequired:
+        elif meant.origin is typing_extensions.NotRequired:
             said = False
-        elif origin is not typing_extensions.ReadOnly:
+        elif meant.origin is not typing_extensions.ReadOnly:
             return hint, said
-        (hint,) = get_args(hint)
+        hint = meant.about(meant.arguments[0])
 
 
 def _meta_fields(meta: msgspec.Meta) -> list[Any]:
@@ -328,9 +438,32 @@ def _is_foreign(cls: type[Any]) -> bool:
     return issubclass(cls, msgspec.Struct) or hasattr(cls, "__attrs_attrs__")
 
 
+def _is_array(cls: type[Any]) -> bool:
+    """Whether msgspec writes it as an array."""
+    return issubclass(cls, msgspec.Struct) and bool(cls.__struct_config__.array_like)
+
+
+def _is_refused(cls: type[Any]) -> bool:
+    """Whether pydantic knows its kind, but refuses this one."""
+    refuses = sys.version_info < (3, 12)
+    return refuses and typing_extensions.is_typeddict(cls) and type(cls).__module__ == "typing"
+
+
+def _is_named_tuple(cls: Any) -> bool:
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cast("Any", cls), "_fields")
+
+
+def _has_members(cls: Any) -> bool:
+    """Whether pydantic knows its kind and takes its members as they are annotated: they may be foreign."""
+    if typing_extensions.is_typeddict(cls) or _is_named_tuple(cls):
+        return True
+    return hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "__pydantic_core_schema__")
+
+
 def _is_plain(cls: type[Any]) -> bool:
     """Whether only its annotations say what the class is."""
-    if hasattr(cls, "__get_pydantic_core_schema__") or hasattr(cls, "__get_validators__"):
+    known = ("__get_pydantic_core_schema__", "__get_validators__", "__dataclass_fields__")
+    if any(hasattr(cls, name) for name in known) or typing_extensions.is_typeddict(cls):
         return False
     if issubclass(cls, tuple | list | dict | set | frozenset | str | int | float | bytes | BaseException | type):
         return False
@@ -353,8 +486,18 @@ def _members_function(cls: type[Any]) -> _Members:
     return _members_of_plain
 
 
+def members_of(cls: type[Any]) -> tuple[Any, ...]:
+    """Return the types of the members of a class that is written member by member; none for any other."""
+    if not (_has_members(cls) or _is_foreign(cls) or hasattr(cls, "__dataclass_fields__") or _is_plain(cls)):
+        return ()
+    try:
+        return tuple(_without_qualifiers(hint)[0] for hint in _hints(cls).values())
+    except NameError:
+        return ()
+
+
 def _hints(cls: type[Any]) -> dict[str, Any]:
-    return typing.get_type_hints(cls, include_extras=True)
+    return typing_extensions.get_type_hints(cls, include_extras=True)
 
 
 def _members_of_struct(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Member, ...]:
@@ -373,9 +516,9 @@ def _members_of_struct(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Me
 
 
 def _without_unset(annotation: Any) -> Any:
-    if get_origin(annotation) not in (Union, types.UnionType):
-        return annotation
-    return Union[tuple(arm for arm in get_args(annotation) if arm is not msgspec.UnsetType)]  # noqa: UP007
+    kept = tuple(arm for arm in arms(annotation) if arm is not msgspec.UnsetType)
+    unset = len(kept) < len(arms(annotation))
+    return meaning(annotation).about(Union[kept]) if unset else annotation  # noqa: UP007 - built at run time
 
 
 def _members_of_attrs(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Member, ...]:
@@ -420,7 +563,7 @@ def _members_of_plain(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Mem
     hints = {
         name: hint
         for name, hint in _hints(cls).items()
-        if not name.startswith("_") and hint is not ClassVar and get_origin(hint) is not ClassVar
+        if not name.startswith("_") and hint is not ClassVar and meaning(hint).origin is not ClassVar
     }
     return tuple(
         _Member(

@@ -27,6 +27,7 @@ from mcp_typed.media import Audio, Image
 
 __all__ = [
     "NonFinite",
+    "Unsendable",
     "blocks_in",
     "find_non_finite",
     "is_block",
@@ -44,7 +45,11 @@ _BLOCKS: Final = (t.TextContent, t.ImageContent, t.AudioContent, t.ResourceLink,
 _SEQUENCES: Final = (list, tuple, set, frozenset, deque, Iterator)
 
 
-class NonFinite(ValueError):
+class Unsendable(ValueError):
+    """A returned value cannot be sent; the text, which the model may read, says why."""
+
+
+class NonFinite(Unsendable):
     """A number that JSON does not have; the text says which and where."""
 
     def __init__(self, value: float, path: str) -> None:
@@ -93,6 +98,8 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
         return base64.b64encode(cast("bytes", value)).decode("ascii")
     if isinstance(value, enum.Enum):
         return to_builtins(value.value, unknown)
+    if kind is msgspec.Raw:
+        return codec.decode_any(bytes(value))
     if isinstance(value, str | int | float):  # of a subclass, which encoders may refuse
         return str.__str__(value) if isinstance(value, str) else int(value) if isinstance(value, int) else float(value)
     if isinstance(value, Mapping):

@@ -10,17 +10,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, cast, get_args, get_origin
+from typing import Any, Final, cast
 
 from mcp_core import RequestContext, codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidParams, InvalidResult
 from mcp_core.request_state import RequestStateSealer
 from mcp_core.revisions import is_modern
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.asking import Elicit, ListRoots, Sample
 from mcp_typed.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, Form, is_outcome
 from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.signature import Injected, Plan, inspect_function, union_arms
+from mcp_typed.signature import Injected, Plan, inspect_function
 
 __all__ = ["Resolvers"]
 
@@ -278,12 +279,12 @@ def _identity(function: Callable[..., Any]) -> Any:
 
 
 def _check_questions(owner: str, name: str, returns: Any) -> None:
-    asked = [arm for arm in union_arms(returns) if (get_origin(arm) or arm) in (Elicit, Sample, ListRoots)]
+    asked = [meant for arm in arms(returns) if (meant := meaning(arm)).cls in (Elicit, Sample, ListRoots)]
     if len(asked) > 1:
         raise InvalidSignature(f"{owner}: resolver {name!r} may ask several things; make it several resolvers")
     for arm in asked:
-        if get_origin(arm) is Elicit:
+        if arm.origin is Elicit:
             try:
-                Form(get_args(arm)[0])
+                Form(arm.arguments[0])
             except InvalidSignature as exc:
                 raise InvalidSignature(f"{owner}: resolver {name!r}: {exc}") from exc

@@ -10,9 +10,9 @@ from __future__ import annotations
 import collections.abc
 import json
 import typing
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import NoneType
-from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, cast, get_args, get_origin
+from typing import Any, Final, Generic, Literal, TypeVar, Union, cast
 
 import msgspec
 from msgspec import Raw
@@ -30,8 +30,10 @@ from mcp_core.types import (
     text_block,
 )
 from mcp_typed.errors import InvalidSignature
+from mcp_typed.foreign import members_of
 from mcp_typed.media import Audio, Image
 from mcp_typed.plain import (
+    Unsendable,
     blocks_in,
     find_non_finite,
     is_block,
@@ -41,7 +43,8 @@ from mcp_typed.plain import (
     unwrapped,
 )
 from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
-from mcp_typed.signature import MISSING, Plan, union_arms
+from mcp_typed.annotations import arms, leaves, meaning
+from mcp_typed.signature import MISSING, Plan
 
 __all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]
 
@@ -88,11 +91,12 @@ class Returns:
         self.scalar: type[Any] | None = None
         self.streams = plan.is_generator
         self.fell_back = False
+        self._made_by_hand = False
         function = plan.title
         promised = self._promised(plan.returns, function)
         self._may_be_media = _is_media(promised)
-        self._may_be_anything = Any in _leaves(promised, set())
-        if structured_output is False or (promised is CallToolResult):
+        self._may_be_anything = Any in leaves(promised)
+        if structured_output is False or promised is CallToolResult:
             return
         if promised is MISSING:
             if structured_output:
@@ -101,7 +105,7 @@ class Returns:
         if not structured_output and (_says_nothing(promised) or self._may_be_media):
             return
         try:
-            if promised in (Any, object) or any(leaf in (Image, Audio) for leaf in _leaves(promised, set())):
+            if promised in (Any, object) or any(leaf in (Image, Audio) for leaf in leaves(promised)):
                 raise TypeError("it says nothing of its JSON")
             self._describe(promised, plan.title, inline_refs)
         except Exception as exc:
@@ -112,31 +116,50 @@ class Returns:
                 ) from exc
 
     def _promised(self, annotation: Any, function: str) -> Any:
-        """What the annotation says about the value itself; notes whether it comes item by item."""
-        origin, arguments = get_origin(annotation), get_args(annotation)
-        if origin in (collections.abc.Awaitable, collections.abc.Coroutine):
-            return self._promised(arguments[-1], function)
-        if origin is Result:
-            return self._promised(arguments[0], function)
-        if annotation is Result:
+        """What the annotation says about the value itself; notes whether it comes item by item.
+
+        Raises:
+            InvalidSignature: It says what no result can be.
+        """
+        try:
+            promised = self._value(annotation, function)
+            misplaced = _misplaced_media(promised, ())
+        except NameError as exc:
+            raise InvalidSignature(
+                f"Function {function}: the return annotation cannot be resolved: there is no {exc.name!r}"
+            ) from exc
+        if misplaced is not None:
+            raise InvalidSignature(
+                f"Function {function}: {misplaced} is content of a result, and cannot be inside other JSON; "
+                f"return it, or a list of it"
+            )
+        return promised
+
+    def _value(self, annotation: Any, function: str) -> Any:
+        """The type of the value in what surrounds it: `Awaitable`, `Result`, an iterator."""
+        meant = meaning(annotation)
+        if meant.bare is Result:
             return MISSING
-        if origin in _STREAMS:
+        if meant.origin in (collections.abc.Awaitable, collections.abc.Coroutine, Result):
+            return self._value(meant.about(meant.arguments[-1]), function)
+        if meant.origin in _STREAMS:
             self.streams = True
-            return self._promised(list[arguments[0]], function)  # type: ignore[valid-type]
-        if origin is Annotated and arguments[0] is CallToolResult:
-            return next((item for item in arguments[1:] if not isinstance(item, str)), CallToolResult)
-        if annotation is not CallToolResult and CallToolResult in _leaves(annotation, set()):
+            return self._value(meant.about(list[meant.arguments[0]]), function)  # type: ignore[name-defined]
+        if _is_subclass(meant.cls, CallToolResult):
+            self._made_by_hand = True
+            return next((item for item in meant.said if not isinstance(item, str)), CallToolResult)
+        given = arms(annotation)
+        kept = tuple(_without_result(arm) for arm in given if not _is_subclass(meaning(arm).cls, InputRequiredResult))
+        if not kept:
+            return MISSING
+        if kept != given:
+            return self._value(meant.about(Union[kept]), function)  # noqa: UP007 - built at run time
+        if any(_is_subclass(meaning(leaf).cls, CallToolResult) for leaf in leaves(annotation)):
             raise InvalidSignature(
                 f"Function {function}: CallToolResult cannot be used in Union or Optional types. "
                 "To return empty results, use: CallToolResult(content=[])"
             )
-        given = union_arms(annotation)
-        arms = tuple(_bare(arm) for arm in given if arm is not InputRequiredResult)
-        if not arms:
-            return MISSING
-        if arms != given:
-            return self._promised(Union[arms], function)  # noqa: UP007 - built at run time
-        return NoneType if annotation is None else annotation
+        return NoneType if meant.bare is None else annotation
 
     def _describe(self, annotation: Any, name: str, inline_refs: bool) -> None:
         core = core_schema(annotation)
@@ -167,16 +190,16 @@ class Returns:
             return self._checked(value)
         if kind is Result:
             return self._dressed(value)
-        if kind is InputRequiredResult:
-            return value  # type: ignore[no-any-return] # the core sends it to clients that know it
+        if kind is self.scalar:
+            return scalar_result(value)
+        if isinstance(value, _READY):
+            return self._checked(value) if isinstance(value, CallToolResult) else cast("Any", value)
         shape = self._shape
         if shape is None:
             return CallToolResult(content=_plain_blocks(value))
-        if kind is self.scalar:
-            return scalar_result(value)
         if self._wrapped:
             validated = shape.validate({"result": value})
-            whole = shape.to_json(validated) if kind not in _SCALARS else shape.quick_json(validated)
+            whole = shape.to_json(validated)
             content = _plain_blocks(value) if self._is_content(value) else _blocks(validated["result"], whole[10:-1])
             return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
         validated = shape.validate(value)
@@ -190,9 +213,18 @@ class Returns:
 
     def _checked(self, result: CallToolResult) -> CallToolResult:
         """A result built by hand, which goes out as it is if it keeps the promise there is."""
-        if self._shape is not None and not result.is_error:
-            given = result.structured_content
-            self._shape.validate_json(bytes(given) if isinstance(given, Raw) else to_json(given))
+        if self._shape is None or result.is_error:
+            return result
+        given = result.structured_content
+        if given is None and not self._made_by_hand:
+            raise Unsendable(
+                "a CallToolResult without structured_content was returned, which the return annotation promises; "
+                "annotate the function with -> CallToolResult"
+            )
+        data = bytes(given) if isinstance(given, Raw) else to_json(given)
+        self._shape.validate_json(data)
+        # It goes out as it is, not as it was validated: no text may stand for a number.
+        self._shape.validate_json(data, strict=True)
         return result
 
     def _dressed(self, asked: Result[Any]) -> CallToolResult:
@@ -224,7 +256,7 @@ def scalar_result(value: Any) -> CallToolResult:
     return CallToolResult(content=content, structured_content=cast("Any", Raw(b'{"result":%b}' % data)))
 
 
-_SCALARS: Final = frozenset({str, int, float, bool, NoneType})
+_READY: Final = (CallToolResult, InputRequiredResult)  # the core sends the latter to clients that know it
 _STREAMS: Final = frozenset(
     {
         collections.abc.Iterator,
@@ -248,37 +280,48 @@ def _says_nothing(annotation: Any) -> bool:
         return False
 
 
-def _bare(arm: Any) -> Any:
+def _is_subclass(cls: type[Any] | None, of: type[Any] | tuple[type[Any], ...]) -> bool:
+    return cls is not None and issubclass(cls, of)
+
+
+def _without_result(arm: Any) -> Any:
     """The value's own type, where it may come in a `Result`."""
-    return get_args(arm)[0] if get_origin(arm) is Result else arm
+    meant = meaning(arm)
+    return meant.arguments[0] if meant.origin is Result else arm
 
 
 def _is_media(annotation: Any) -> bool:
     """Whether content blocks are among what the annotation lets be returned."""
-    return any(isinstance(leaf, type) and issubclass(leaf, _MEDIA) for leaf in _leaves(annotation, set()))
+    return any(_is_subclass(meaning(leaf).cls, _MEDIA) for leaf in leaves(annotation))
+
+
+def _misplaced_media(annotation: Any, above: tuple[Any, ...], *, inside: bool = False) -> str | None:
+    """The name of a class of images or sounds that stands where only JSON can be."""
+    if annotation in above or isinstance(annotation, list | str) or len(above) > _DEEPEST:
+        return None
+    meant = meaning(annotation)
+    above = (*above, annotation)
+    cls = meant.cls
+    if cls is not None and issubclass(cls, Image | Audio):
+        return cls.__name__ if inside else None
+    if meant.origin is Literal:
+        return None
+    inside = inside or not (meant.origin is Union or meant.origin in _LISTINGS)
+    members = () if cls is None else members_of(cls)
+    found = (_misplaced_media(part, above, inside=inside) for part in (*meant.arguments, *members))
+    return next((name for name in found if name is not None), None)
+
+
+_DEEPEST: Final = 100
+"""Levels of an annotation that are looked into."""
+
+_LISTINGS: Final = (list, tuple, collections.abc.Sequence)
+"""What gives each of its elements as content of its own."""
 
 
 def asks_for_input(annotation: Any) -> bool:
     """Whether the annotation lets a request for input be returned."""
-    return any(leaf is InputRequiredResult for leaf in _leaves(annotation, set()))
-
-
-def _leaves(annotation: Any, seen: set[int]) -> Iterator[Any]:
-    """The types an annotation is made of; an alias that contains itself is looked into once."""
-    alias = getattr(annotation, "__value__", None)
-    if alias is not None:
-        if id(annotation) not in seen:
-            seen.add(id(annotation))
-            yield from _leaves(alias, seen)
-        return
-    origin, arguments = get_origin(annotation), get_args(annotation)
-    if origin is None or origin is Literal:
-        yield annotation
-    elif origin is Annotated:
-        yield from _leaves(arguments[0], seen)
-    else:
-        for argument in arguments:
-            yield from _leaves(argument, seen)
+    return any(_is_subclass(meaning(leaf).cls, InputRequiredResult) for leaf in leaves(annotation))
 
 
 def _has_other_keys(core: Any) -> bool:
@@ -299,13 +342,19 @@ def _blocks(value: Any, data: bytes) -> list[ContentBlock]:
     """One text block, or one for each element of a list or tuple that is not empty (P-06)."""
     try:
         if _is_listing(value) and data[:1] == b"[" and data != b"[]":
-            return [text_block(text_of(bytes(element))) for element in _array.decode(data)]
+            return [_element_block(element) for element in _array.decode(data)]
         return [text_block(text_of(data))]
     except msgspec.DecodeError:
         fault = find_non_finite(json.loads(data))
         if fault is None:
             raise
         raise fault from None
+
+
+def _element_block(element: Raw) -> ContentBlock:
+    """An element as `text_of` would have it, without a copy of its bytes."""
+    text = msgspec.json.format(element, indent=2).decode()
+    return text_block(text if text[0] != '"' else text_of(bytes(element)))
 
 
 def _is_listing(value: object) -> bool:

@@ -10,6 +10,9 @@ from __future__ import annotations
 import base64
 import binascii
 import enum
+import functools
+import itertools
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, Final, Literal, cast
 
@@ -27,7 +30,8 @@ from pydantic_core import core_schema as cs
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_typed.foreign import adapted
-from mcp_typed.plain import find_non_finite, refuse, to_builtins
+from mcp_typed.plain import Unsendable, find_non_finite, refuse, to_builtins
+from mcp_typed.watching import MANY, SINGLE, is_of_author, is_sure, mending, nulls, watched
 
 __all__ = ["Shape", "admits_string", "core_schema", "fits", "inlined", "json_schema", "rewritten", "wrapped"]
 
@@ -35,53 +39,90 @@ Mode = Literal["validation", "serialization"]
 
 
 class Shape:
-    """What the values of one core schema look like in JSON. `title` is what errors call it."""
+    """What the values of one core schema look like in JSON. `title` is what errors call it.
+
+    What is sent is what was validated, and fits the published schema, at the cost of one
+    validation and one serialization. pydantic alone does not see to that: an instance passes
+    validation unread, whoever made it and whatever was done to it since. So it is looked at
+    while it is written, by `watched`; only what does not fit is read once more, by `mending`.
+    """
 
     def __init__(self, core: CoreSchema, title: str | None = None) -> None:
-        exact = rewritten(core)
-        config: Any = {"title": title} if title is not None else {}
+        self._exact = rewritten(core)
+        self._config: Any = {"title": title} if title is not None else {}
         # Classes within keep validators and serializers of their own, made before the rewriting.
-        validator = SchemaValidator(exact, config, _use_prebuilt=False)
+        validator = SchemaValidator(self._exact, self._config, _use_prebuilt=False)
         self.validate: Callable[[Any], Any] = validator.validate_python
-        self.validate_json: Callable[[bytes], Any] = validator.validate_json
-        serializer = SchemaSerializer(exact, cast("Any", {**config, **_FINITE}), _use_prebuilt=False)
+        self.validate_json: Callable[..., Any] = validator.validate_json
+        self._title = validator.title
+        self._is_sure = is_sure(self._exact)
+        writing = self._exact if self._is_sure else watched(self._exact)
+        serializer = SchemaSerializer(writing, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
         self._write = serializer.to_json
         self._plain = serializer.to_python
+
+    @functools.cached_property
+    def _mend(self) -> Callable[[Any], Any]:
+        config: Any = {"title": self._title}
+        return SchemaValidator(mending(self._exact), config, _use_prebuilt=False).validate_python
 
     def to_json(self, value: Any) -> bytes:
         """The value as JSON. Numbers that JSON does not have are written as `NaN` or `Infinity`.
 
-        A model may have been made without validation: the serializer notices, and the
-        validator says what is wrong, by its field.
-
         Raises:
             ValidationError: A part of the value is not what it was declared to be.
+            Unsendable: What a serializer gives is not what it was declared to give.
             PydanticSerializationError: It cannot be written.
         """
+        if self._is_sure:
+            try:
+                return self._write(value, by_alias=True, warnings=False)
+            except PydanticSerializationError:
+                return self._written(value)
+        outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
+        try:
+            data = self._written(value)
+            return data if data.count(b"null") == nulls.seen else self._mended(value)
+        finally:
+            nulls.seen = outer
+
+    def _written(self, value: Any) -> bytes:
         try:
             return self._write(value, by_alias=True, warnings="error")
         except PydanticSerializationError as exc:
-            if "surrogates" in str(exc):
-                return self._scrubbed(value)
-            data = self._write(value, by_alias=True, warnings=False)
-            self.validate_json(data)
-            return data
+            return self._scrubbed(value) if "surrogates" in str(exc) else self._mended(value)
+
+    def _mended(self, value: Any) -> bytes:
+        """A value that did not fit as it was, read once more."""
+        mended = self._mend(value)
+        try:
+            return self._write(mended, by_alias=True, warnings="error")
+        except PydanticSerializationError as exc:
+            raise _fault_of_serializer(exc) from exc
 
     def _scrubbed(self, value: Any) -> bytes:
         """A value with text in it that is not valid Unicode (P-13)."""
-        plain = self._plain(value, mode="json", by_alias=True, warnings=False)
+        try:
+            plain = self._plain(self._mend(value), mode="json", by_alias=True, warnings="error")
+        except PydanticSerializationError as exc:
+            raise _fault_of_serializer(exc) from exc
         fault = find_non_finite(plain)
         if fault is not None:
             raise fault
         return codec.encode(plain)
 
-    def quick_json(self, value: Any) -> bytes:
-        """The same without looking for parts that were made without validation."""
-        try:
-            return self._write(value, by_alias=True)
-        except PydanticSerializationError:
-            return self.to_json(value)
 
+def _fault_of_serializer(exc: PydanticSerializationError) -> Exception:
+    """What is wrong with a valid value that is not written as declared; other faults stay what they are."""
+    text = str(exc)
+    if "PydanticSerializationUnexpectedValue" not in text:
+        return exc
+    names = dict.fromkeys(_FIELD.findall(text))
+    where = f" ({', '.join(itertools.islice(names, 10))})" if names else ""
+    return Unsendable(f"the returned value is not written as its serializer declares{where}")
+
+
+_FIELD: Final = re.compile(r"field_name='([^']{1,100})'")
 
 _FINITE: Final = {"ser_json_inf_nan": "constants"}
 
@@ -97,27 +138,6 @@ def core_schema(annotation: Any) -> CoreSchema:
 
 # --- rewriting a core schema ----------------------------------------------------------------------
 
-_SINGLE: Final = (
-    "schema",
-    "items_schema",
-    "keys_schema",
-    "values_schema",
-    "extras_schema",
-    "extras_keys_schema",
-    "lax_schema",
-    "strict_schema",
-    "json_schema",
-    "python_schema",
-    "arguments_schema",
-    "return_schema",
-    "serialization",
-)
-"""Members of a core schema that are core schemas; `items_schema` may be a list of them."""
-
-_MANY: Final = ("fields", "choices", "steps", "definitions", "computed_fields", "arguments")
-"""Members that hold several, in a list or a dict. A choice may carry a label."""
-
-
 def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.
 
@@ -129,13 +149,13 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     changed: dict[str, Any] = dict(schema)
     if own is not None:
         changed["config"] = {**_FINITE, **own}
-    for name in _SINGLE:
+    for name in SINGLE:
         inner = changed.get(name)
         if is_object(inner):
             changed[name] = rewritten(inner, config)
         elif is_array(inner):
             changed[name] = [rewritten(item, config) for item in inner]
-    for name in _MANY:
+    for name in MANY:
         inner = changed.get(name)
         if is_object(inner):
             changed[name] = {key: rewritten(item, config) if is_object(item) else item for key, item in inner.items()}

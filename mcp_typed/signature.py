@@ -11,22 +11,24 @@ import sys
 import types
 import typing
 from collections.abc import Callable
-from typing import Annotated, Any, Final, Literal, TypeAlias, Union, get_args, get_origin
+from typing import Any, Final, Literal, TypeAlias, cast
 
 import msgspec
 
 from mcp_core import RequestContext
+from mcp_typed.annotations import arms, meaning
 from mcp_typed.asking import Resolve
 from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
 from mcp_typed.errors import InvalidSignature
 
-__all__ = ["MISSING", "Injected", "Parameter", "Plan", "inspect_function", "type_hints", "union_arms"]
+__all__ = ["MISSING", "Injected", "Parameter", "Plan", "inspect_function", "type_hints"]
 
 MISSING: Final = inspect.Parameter.empty
 """No annotation, or no default."""
 
-Injected: TypeAlias = Literal["context", "core context", "cancellation"]
+Injected: TypeAlias = Literal["context", "core context", "cancellation"] | type[Context[Any]]
+"""What is filled in; a class is the author's own kind of context, made of the core's."""
 
 
 class Parameter(msgspec.Struct, frozen=True):
@@ -77,9 +79,9 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
     resolved: dict[str, tuple[Resolve, Any]] = {}
     for position, parameter in enumerate(signature.parameters.values()):
         annotation = hints.get(parameter.name, MISSING)
-        what = _injected(annotation)
         if parameter.name in bound:
             continue
+        what, marker = _filled_in(annotation, f"{kind} {name!r}: parameter {parameter.name!r}")
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             star = "*" if parameter.kind is parameter.VAR_POSITIONAL else "**"
             raise InvalidSignature(
@@ -92,15 +94,14 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
         if what is not None:
             injected[parameter.name] = what
             continue
-        marker = _resolver(annotation, f"{kind} {name!r}: parameter {parameter.name!r}")
         if marker is not None:
-            resolved[parameter.name] = marker, get_args(annotation)[0]
+            resolved[parameter.name] = marker, _wanted(annotation)
             continue
         parameters.append(Parameter(parameter.name, annotation, parameter.default))
     called = _called(function)
     return Plan(
         name=name,
-        title=getattr(_called(function), "__name__", name) if not _is_object(function) else type(function).__name__,
+        title=type(function).__name__ if _is_object(function) else getattr(_described(function), "__name__", name),
         function=function,
         parameters=tuple(parameters),
         positional=tuple(p.name for p in signature.parameters.values() if p.kind is p.POSITIONAL_ONLY),
@@ -112,50 +113,68 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
     )
 
 
-def union_arms(annotation: Any) -> tuple[Any, ...]:
-    """The arms of a union; anything else is its own only arm."""
-    return get_args(annotation) if get_origin(annotation) in (Union, types.UnionType) else (annotation,)
+def _filled_in(annotation: Any, owner: str) -> tuple[Injected | None, Resolve | None]:
+    """What fills a parameter in, if not the caller: something injected, or a resolver."""
+    try:
+        return _injected(annotation, owner), _resolver(annotation, owner)
+    except NameError as exc:
+        raise InvalidSignature(f"{owner}: its annotation cannot be resolved: there is no {exc.name!r}") from exc
 
 
 def _resolver(annotation: Any, owner: str) -> Resolve | None:
-    if get_origin(annotation) is Annotated:
-        inner, *metadata = get_args(annotation)
-        found = next((item for item in metadata if isinstance(item, Resolve)), None)
-        if found is not None:
-            return found
-        annotation = inner
-    if _hides_resolver(annotation):
+    meant = meaning(annotation)
+    found = next((item for item in meant.said if isinstance(item, Resolve)), None)
+    if found is None and _hides_resolver(meant.arguments, ()):
         raise InvalidSignature(
             f"{owner}: Resolve(...) must be around the whole type: Annotated[T | None, Resolve(...)]"
         )
-    return None
+    return found
 
 
-def _hides_resolver(annotation: Any) -> bool:
+def _wanted(annotation: Any) -> Any:
+    """What a resolver has to give: the annotation without the `Resolve`."""
+    meant = meaning(annotation)
+    return meant._replace(said=tuple(item for item in meant.said if not isinstance(item, Resolve))).about(meant.bare)
+
+
+def _hides_resolver(parts: tuple[Any, ...], above: tuple[Any, ...]) -> bool:
     """Whether a `Resolve` stands somewhere inside a type, where it means nothing."""
-    if get_origin(annotation) is Annotated and any(isinstance(item, Resolve) for item in get_args(annotation)[1:]):
-        return True
-    return any(_hides_resolver(argument) for argument in get_args(annotation))
+    for part in parts:
+        if part in above or len(above) > _DEEPEST:
+            continue
+        meant = meaning(part)
+        if any(isinstance(item, Resolve) for item in meant.said):
+            return True
+        if _hides_resolver(meant.arguments, (*above, part)):
+            return True
+    return False
 
 
-def _injected(annotation: Any) -> Injected | None:
+_DEEPEST: Final = 100
+"""Levels of an annotation that are looked into."""
+
+
+def _injected(annotation: Any, owner: str) -> Injected | None:
     """What an annotation asks for; `Context | None` and `Context[T]` ask for a context."""
-    origin = get_origin(annotation)
-    if origin in (Union, types.UnionType):
-        arms = [arm for arm in get_args(annotation) if arm is not type(None)]
-        return _injected(arms[0]) if len(arms) == 1 else None
-    if origin is Annotated:
-        return _injected(get_args(annotation)[0])
-    asked = origin or annotation
-    return _injected_by(asked) if isinstance(asked, type) else None
-
-
-def _injected_by(asked: object) -> Injected | None:
-    if asked is Context:
-        return "context"
-    if asked is RequestContext:
+    asked = [arm for arm in arms(annotation) if meaning(arm).bare not in (None, types.NoneType)]
+    cls = meaning(asked[0]).cls if len(asked) == 1 else None
+    if cls is None:
+        return None
+    if issubclass(cls, Context):
+        return "context" if cls is Context else _own_context(cast("type[Context[Any]]", cls), owner)
+    if cls is RequestContext:
         return "core context"
-    return "cancellation" if asked is Cancellation else None
+    return "cancellation" if cls is Cancellation else None
+
+
+def _own_context(cls: type[Context[Any]], owner: str) -> type[Context[Any]]:
+    try:
+        inspect.signature(cls).bind(None)
+    except TypeError as exc:
+        raise InvalidSignature(
+            f"{owner}: a {cls.__name__} cannot be injected: {exc}; it must take the RequestContext and nothing more"
+        ) from exc
+    return cls
 
 
 def _called(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -167,9 +186,27 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(type(function), "__call__", function)  # noqa: B004 - its signature is wanted
 
 
+def _described(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function whose parameters, annotations and name a call has.
+
+    `inspect.signature` looks through the objects of class-based decorators, by their
+    `__wrapped__`: what else describes the parameters has to come from the same function.
+    """
+    while isinstance(function, functools.partial) or _is_decorator(function):
+        function = function.func if isinstance(function, functools.partial) else cast("Any", function).__wrapped__
+    return _called(function)
+
+
+def _is_decorator(function: Callable[..., Any]) -> bool:
+    """Whether it is an object around a function; functions made by `wraps` have annotations of their own."""
+    return not inspect.isfunction(function) and not inspect.ismethod(function) and hasattr(function, "__wrapped__")
+
+
 def _is_object(function: Callable[..., Any]) -> bool:
     """Whether it is an object with `__call__`, which has its class's name only."""
-    return not isinstance(function, functools.partial) and getattr(function, "__name__", None) is None
+    if isinstance(function, functools.partial) or _is_decorator(function):
+        return False
+    return getattr(function, "__name__", None) is None
 
 
 def _bound_keywords(function: Callable[..., Any]) -> set[str]:
@@ -193,7 +230,7 @@ def type_hints(function: Callable[..., Any], owner: str) -> dict[str, Any]:
     Raises:
         InvalidSignature: One cannot be resolved; the text names owner, parameter and name.
     """
-    called = _called(function)
+    called = _described(function)
     try:
         return typing.get_type_hints(called, include_extras=True)
     except NameError:

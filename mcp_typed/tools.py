@@ -27,8 +27,8 @@ from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
 from mcp_typed.docstrings import documented
 from mcp_typed.errors import InvalidSignature, ToolError
-from mcp_typed.plain import NonFinite, to_builtins, to_json, to_text, unwrapped
-from mcp_typed.report import report
+from mcp_typed.plain import NonFinite, Unsendable, to_builtins, to_json, to_text, unwrapped
+from mcp_typed.report import places, report_arguments, report_result
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
 from mcp_typed.signature import MISSING, Injected, Plan, inspect_function
@@ -209,11 +209,13 @@ class FunctionTool:
         try:
             return scalar_result(value) if type(value) is self._scalar else self._returns.result(value)
         except ValidationError as exc:
-            places = {".".join(map(str, fault["loc"])) for fault in exc.errors(include_input=False, include_url=False)}
-            _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, ", ".join(places))
-            return self._failed(report(exc))
+            _journal.warning("tool %s returned what its annotation does not allow: %s", self.name, places(exc))
+            return self._failed(report_result(exc))
         except NonFinite as exc:
             _journal.warning("tool %s returned a number that JSON does not have: %s", self.name, str(exc))
+            return self._failed(str(exc))
+        except Unsendable as exc:
+            _journal.warning("tool %s returned what cannot be sent: %s", self.name, str(exc))
             return self._failed(str(exc))
         except Exception as exc:  # it cannot be written: the author's business, not the model's
             return self._crashed(exc)
@@ -231,7 +233,7 @@ class FunctionTool:
                     "core context": ctx,
                     "cancellation": cancellation,
                 }
-                return {name: given[what] for name, what in wanted.items()}
+                return {name: what(ctx) if isinstance(what, type) else given[what] for name, what in wanted.items()}
 
             try:
                 return await self._in_time(self._whole(ctx, params, keywords, inject))
@@ -330,7 +332,7 @@ class FunctionTool:
         hook = self.policy.on_invalid_arguments
         _journal.debug("tool %s refused its arguments: %s", self.name, ", ".join(_names_in(params.arguments)))
         try:
-            said = report(exc) if hook is None else hook(self.name, exc)
+            said = report_arguments(exc) if hook is None else hook(self.name, exc)
         except Exception as fault:
             return self._crashed(fault)
         return said if isinstance(said, t.CallToolResult) else self._failed(said)

@@ -19,7 +19,7 @@ CORE = (
     ("codec",),
     ("parameter_headers",),
     ("messages", "types"),
-    ("methods", "envelope"),
+    ("methods", "envelope", "checking"),
     ("projection",),
     ("observers", "results", "subscriptions"),
     ("session",),

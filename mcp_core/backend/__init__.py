@@ -169,7 +169,7 @@ def current_task() -> object:
     asyncio = sys.modules.get("asyncio")
     if asyncio is None or asyncio._get_running_loop() is None:
         return None
-    return asyncio.current_task()  # type: ignore[no-any-return]
+    return asyncio.current_task()
 
 
 def current_backend() -> Backend:

@@ -329,8 +329,7 @@ def r_none() -> None:
 
 @observed("S-205").fails(
     wrapped(titled(type="null")),
-    "1 validation error for r_none_valOutput\nresult\n"
-    "  Input should be None [type=none_required, input_value=5, input_type=int]",
+    "1 validation error for r_none_valOutput\nresult\n  Input should be None [type=none_required, input_type=int]",
 )
 def r_none_val() -> None:
     return cast("None", 5)
@@ -351,7 +350,7 @@ def r_str_unicode() -> str:
 @observed("S-208").fails(
     wrapped(titled(type="string")),
     "1 validation error for r_str_returns_intOutput\nresult\n"
-    "  Input should be a valid string [type=string_type, input_value=5, input_type=int]",
+    "  Input should be a valid string [type=string_type, input_type=int]",
 )
 def r_str_returns_int() -> str:
     return cast("str", 5)
@@ -366,7 +365,7 @@ def r_int_returns_str() -> int:
     wrapped(titled(type="integer")),
     "1 validation error for r_int_returns_badOutput\nresult\n"
     "  Input should be a valid integer, unable to parse string as an integer"
-    " [type=int_parsing, input_value='x', input_type=str]",
+    " [type=int_parsing, input_type=str]",
 )
 def r_int_returns_bad() -> int:
     return cast("int", "x")
@@ -375,7 +374,7 @@ def r_int_returns_bad() -> int:
 @observed("S-211").fails(
     wrapped(titled(type="integer")),
     "1 validation error for r_int_returns_noneOutput\nresult\n"
-    "  Input should be a valid integer [type=int_type, input_value=None, input_type=NoneType]",
+    "  Input should be a valid integer [type=int_type, input_type=NoneType]",
 )
 def r_int_returns_none() -> int:
     return cast("int", None)
@@ -577,7 +576,7 @@ def r_mapping() -> Mapping[str, int]:
     mapping(INTEGER),
     "1 validation error for r_dict_badDictOutput\na\n"
     "  Input should be a valid integer, unable to parse string as an integer"
-    " [type=int_parsing, input_value='zz', input_type=str]",
+    " [type=int_parsing, input_type=str]",
 )
 def r_dict_bad() -> dict[str, int]:
     return {"a": cast("int", "zz")}
@@ -641,7 +640,7 @@ def r_annotated_int() -> Annotated[int, Field(description="temp in C", ge=0)]:
 @observed("S-253").fails(
     wrapped(titled(minimum=0, type="integer")),
     "1 validation error for r_annotated_int_badOutput\nresult\n"
-    "  Input should be greater than or equal to 0 [type=greater_than_equal, input_value=-4, input_type=int]",
+    "  Input should be greater than or equal to 0 [type=greater_than_equal, input_type=int]",
 )
 def r_annotated_int_bad() -> Annotated[int, Field(ge=0)]:
     return -4
@@ -679,7 +678,7 @@ def r_literal() -> Literal["a", "b"]:
 @observed("S-259").fails(
     wrapped(titled(enum=["a", "b"], type="string")),
     "1 validation error for r_literal_badOutput\nresult\n"
-    "  Input should be 'a' or 'b' [type=literal_error, input_value='c', input_type=str]",
+    "  Input should be 'a' or 'b' [type=literal_error, input_type=str]",
 )
 def r_literal_bad() -> Literal["a", "b"]:
     return cast('Literal["a"]', "c")
@@ -706,7 +705,7 @@ def r_model_dict_extra() -> M:
 @observed("S-263").fails(
     M_SCHEMA,
     "1 validation error for M\n"
-    "  Input should be a valid dictionary or instance of M [type=model_type, input_value=None, input_type=NoneType]",
+    "  Input should be a valid dictionary or instance of M [type=model_type, input_type=NoneType]",
 )
 def r_model_none() -> M:
     return cast("M", None)
@@ -714,8 +713,7 @@ def r_model_none() -> M:
 
 @observed("S-264").fails(
     M_SCHEMA,
-    "1 validation error for M\n"
-    "  Input should be a valid dictionary or instance of M [type=model_type, input_value='str', input_type=str]",
+    "1 validation error for M\n  Input should be a valid dictionary or instance of M [type=model_type, input_type=str]",
 )
 def r_model_wrong() -> M:
     return cast("M", "str")
@@ -723,8 +721,7 @@ def r_model_wrong() -> M:
 
 @observed("S-265").fails(
     M_SCHEMA,
-    "1 validation error for M\n"
-    "  Input should be a valid dictionary or instance of M [type=model_type, input_value=Doc(a=1), input_type=Doc]",
+    "1 validation error for M\n  Input should be a valid dictionary or instance of M [type=model_type, input_type=Doc]",
 )
 def r_model_other() -> M:
     return cast("M", Doc(a=1))
@@ -799,8 +796,7 @@ def r_model_extra() -> Extra:
 
 @observed("S-274").fails(
     {"additionalProperties": False, "properties": {"a": A}, "required": ["a"], "title": "Forb", "type": "object"},
-    "1 validation error for Forb\nz\n"
-    "  Extra inputs are not permitted [type=extra_forbidden, input_value=2, input_type=int]",
+    "1 validation error for Forb\nz\n  Extra inputs are not permitted [type=extra_forbidden, input_type=int]",
 )
 def r_model_forbid_dict() -> Forb:
     return cast("Forb", {"a": 1, "z": 2})
@@ -848,7 +844,7 @@ def r_td() -> TD:
 
 @observed("S-280").fails(
     TD_SCHEMA,
-    "1 validation error for TD\nb\n  Field required [type=missing, input_value={'a': 1}, input_type=dict]",
+    "1 validation error for TD\nb\n  Field required [type=missing, input_type=dict]",
 )
 def r_td_missing() -> TD:
     return cast("TD", {"a": 1})
@@ -1268,7 +1264,7 @@ def r_ctr_ann_ok() -> Annotated[CallToolResult, M]:
 
 @observed("S-333").fails(
     M_SCHEMA,
-    "1 validation error for M\na\n  Field required [type=missing, input_value={'zz': 1}, input_type=dict]",
+    "1 validation error for M\na\n  Field required [type=missing, input_type=dict]",
 )
 def r_ctr_ann_bad() -> Annotated[CallToolResult, M]:
     return CallToolResult(content=[], structured_content={"zz": 1})
@@ -1282,7 +1278,7 @@ def r_ctr_ann_err() -> Annotated[CallToolResult, M]:
 # What an author puts in by hand is JSON already, and is read as JSON.
 @observed("S-335").fails(
     M_SCHEMA,
-    "1 validation error for M\n  Input should be an object [type=model_type, input_value=None, input_type=NoneType]",
+    "1 validation error for M\n  Input should be an object [type=model_type, input_type=NoneType]",
 )
 def r_ctr_ann_none() -> Annotated[CallToolResult, M]:
     return CallToolResult(content=[])
@@ -1483,7 +1479,7 @@ def x_generic_m() -> Page[Dog]:
 
 @observed("S-364").fails(
     {"properties": {"a": A}, "required": ["a"], "title": "Proto", "type": "object"},
-    "1 validation error for Proto\na\n  Field required [type=missing, input_value={}, input_type=dict]",
+    "1 validation error for Proto\na\n  Field required [type=missing, input_type=dict]",
 )
 def x_proto() -> Proto:
     return cast("Proto", Base())
@@ -1673,7 +1669,7 @@ def x_coro_noann() -> object:
 @observed("S-389").fails(
     wrapped(titled(type="string")),
     "1 validation error for x_excOutput\nresult\n"
-    "  Input should be a valid string [type=string_type, input_value=ValueError('boom'), input_type=ValueError]",
+    "  Input should be a valid string [type=string_type, input_type=ValueError]",
 )
 def x_exc() -> str:
     return cast("str", ValueError("boom"))
@@ -1730,8 +1726,7 @@ def x_literal_int() -> Literal[1, 2]:
 
 @observed("S-399").fails(
     wrapped(PAIR),
-    "1 validation error for x_tuple_badOutput\nresult.1\n"
-    "  Field required [type=missing, input_value=(1,), input_type=tuple]",
+    "1 validation error for x_tuple_badOutput\nresult.1\n  Field required [type=missing, input_type=tuple]",
 )
 def x_tuple_bad() -> tuple[int, str]:
     return cast("tuple[int, str]", (1,))
@@ -1755,7 +1750,7 @@ def x_list_gen() -> list[int]:
 @observed("S-403").fails(
     wrapped(titled(items=STRING, type="array")),
     "1 validation error for x_list_strinsteadOutput\nresult\n"
-    "  Input should be a valid list [type=list_type, input_value='abc', input_type=str]",
+    "  Input should be a valid list [type=list_type, input_type=str]",
 )
 def x_list_strinstead() -> list[str]:
     return cast("list[str]", "abc")
@@ -1764,7 +1759,7 @@ def x_list_strinstead() -> list[str]:
 @observed("S-404").fails(
     mapping(INTEGER),
     "1 validation error for x_dict_modelDictOutput\n"
-    "  Input should be a valid dictionary [type=dict_type, input_value=Dog(kind='dog', n=1), input_type=Dog]",
+    "  Input should be a valid dictionary [type=dict_type, input_type=Dog]",
 )
 def x_dict_model() -> dict[str, int]:
     return cast("dict[str, int]", Dog(n=1))
@@ -1773,7 +1768,7 @@ def x_dict_model() -> dict[str, int]:
 @observed("S-405").fails(
     mapping(INTEGER),
     "1 validation error for x_dict_intkeysDictOutput\n1.[key]\n"
-    "  Input should be a valid string [type=string_type, input_value=1, input_type=int]",
+    "  Input should be a valid string [type=string_type, input_type=int]",
 )
 def x_dict_intkeys() -> dict[str, int]:
     return cast("dict[str, int]", {1: 2})
@@ -1783,7 +1778,7 @@ def x_dict_intkeys() -> dict[str, int]:
     DOG_SCHEMA,
     "1 validation error for Dog\n"
     "  Input should be a valid dictionary or instance of Dog"
-    " [type=model_type, input_value='{\"n\":1}', input_type=str]",
+    " [type=model_type, input_type=str]",
 )
 def x_model_json() -> Dog:
     return cast("Dog", '{"n":1}')
@@ -1802,7 +1797,7 @@ def x_model_none_block() -> Optional[Dog]:
 @observed("S-408").fails(
     NICE_SCHEMA,
     "1 validation error for Nice\n"
-    "  Input should be a valid dictionary or instance of Cfg [type=model_type, input_value=Base(), input_type=Base]",
+    "  Input should be a valid dictionary or instance of Cfg [type=model_type, input_type=Base]",
 )
 def x_model_attrs() -> Cfg:
     return cast("Cfg", Base())

@@ -458,7 +458,7 @@ async def test_a_server_calls_its_own_tools() -> None:
 async def test_a_bad_return_value_is_not_told_like_a_crash() -> None:
     assert await failure(nested(), "book") == (
         "Error executing tool book: 1 validation error for Book\npages\n"
-        "  Field required [type=missing, input_value={'title': 'Dune'}, input_type=dict]"
+        "  Field required [type=missing, input_type=dict]"
     )
     assert re.fullmatch(masked("e_value"), await failure(nested(), "e_value"))
 
@@ -1202,7 +1202,7 @@ async def test_an_item_that_does_not_fit_fails_the_call(colour: str) -> None:
     assert await failure(mcp, "items") == (
         f"Error executing tool items: 1 validation error for {function.__name__}Output\nresult.1\n"
         "  Input should be a valid integer, unable to parse string as an integer"
-        " [type=int_parsing, input_value='x', input_type=str]"
+        " [type=int_parsing, input_type=str]"
     )
 
 

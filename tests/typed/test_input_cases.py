@@ -459,7 +459,7 @@ async def test_all_that_is_wrong_is_told_beside_an_unknown_argument() -> None:
 
     told = await error(mcp, "search", {"limt": 1, "limit": 99})
     assert told.startswith("Error executing tool search: 3 validation errors for searchArguments\n")
-    assert "query\n  Field required [type=missing, input_value={'limt': 1, 'limit': 99}, input_type=dict]" in told
+    assert "query\n  Field required [type=missing, input_type=dict]" in told
     assert "limit\n  Input should be less than or equal to 50 [type=less_than_equal, input_value=99" in told
     assert "'limit'" in told.partition("\nlimt\n")[2]
 

@@ -384,7 +384,7 @@ def unique(a: set[int]) -> str:
     },
     [
         ({"a": [1, "x"]}, "(1, 'x')"),
-        ({"a": [1]}, Refused("a.1\n  Field required [type=missing, input_value=[1], input_type=list]")),
+        ({"a": [1]}, Refused("a.1\n  Field required [type=missing, input_type=list]")),
     ],
     required=["a"],
 )
@@ -582,7 +582,7 @@ def field_with_factory(a: Annotated[list[int], Field(default_factory=lambda: [9]
     {"aA": {"title": "Aa", "type": "integer"}},
     [
         ({"aA": 1}, "1"),
-        ({"a": 1}, Refused("aA\n  Field required [type=missing, input_value={'a': 1}, input_type=dict]")),
+        ({"a": 1}, Refused("aA\n  Field required [type=missing, input_type=dict]")),
     ],
     required=["aA"],
 )

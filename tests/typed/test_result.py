@@ -168,19 +168,18 @@ async def test_the_schema_of_a_result() -> None:
             Result[int],
             Result("many", text="five"),
             "1 validation error for toolOutput\nresult\n  Input should be a valid integer, unable to parse string as "
-            "an integer [type=int_parsing, input_value='many', input_type=str]",
+            "an integer [type=int_parsing, input_type=str]",
         ),
         (
             Result[Weather],
             Result({"city": "Rome"}, text="Warm.", content=[LINK], meta={"x": 1}),
-            "1 validation error for Weather\ndegrees\n  Field required [type=missing, "
-            "input_value={'city': 'Rome'}, input_type=dict]",
+            "1 validation error for Weather\ndegrees\n  Field required [type=missing, input_type=dict]",
         ),
         (
             int,
             Result(None, content=[]),
             "1 validation error for toolOutput\nresult\n  Input should be a valid integer "
-            "[type=int_type, input_value=None, input_type=NoneType]",
+            "[type=int_type, input_type=NoneType]",
         ),
         (Result[float], Result(float("nan"), text="0"), "nan is not a number that JSON can hold"),
     ],

@@ -376,8 +376,7 @@ EXAMPLES = [
                 {
                     "content": texts(
                         "Error executing tool get_weather: 1 validation error for WeatherData\nhumidity\n"
-                        "  Field required [type=missing, input_value={'temperature': 16.2, 'conditions': 'Overcast'},"
-                        " input_type=dict]"
+                        "  Field required [type=missing, input_type=dict]"
                     ),
                     "isError": True,
                 },

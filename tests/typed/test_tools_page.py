@@ -270,6 +270,7 @@ async def test_the_list_of_tools(example: Callable[[], MCPServer], tool: dict[st
 
 
 MISSING: Final = "\n  Field required [type=missing, input_value="
+BESIDE: Final = "\n  Field required [type=missing, input_type=dict]"
 NO_INTEGER: Final = (
     "limit\n  Input should be a valid integer, unable to parse string as an integer"
     " [type=int_parsing, input_value='ten', input_type=str]"
@@ -314,7 +315,7 @@ CALLS: Final = [
             "one_missing",
             "S-020",
             {"query": "dune"},
-            refused(f"limit{MISSING}{{'query': 'dune'}}, input_type=dict]"),
+            refused(f"limit{BESIDE}"),
             failed,
         ),
         (
@@ -424,8 +425,8 @@ CALLS: Final = [
             "S-031",
             {"book": {"title": "Dune"}},
             refused(
-                f"book.author{MISSING}{{'title': 'Dune'}}, input_type=dict]",
-                f"book.year{MISSING}{{'title': 'Dune'}}, input_type=dict]",
+                f"book.author{BESIDE}",
+                f"book.year{BESIDE}",
                 tool="add_book",
             ),
             failed,
