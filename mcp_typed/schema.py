@@ -138,6 +138,7 @@ def core_schema(annotation: Any) -> CoreSchema:
 
 # --- rewriting a core schema ----------------------------------------------------------------------
 
+
 def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.
 

@@ -10,7 +10,6 @@ import json
 import random
 from typing import Any, Final, cast
 
-from mcp_core.codec import type_of
 from tests.fuzz.corpus import TEXTS
 from tests.fuzz.generator import VALUES, mutated
 
@@ -144,13 +143,14 @@ def _spoilt(rng: random.Random, method: str) -> Any:
         made["nextCursor"] = rng.choice(VALUES)
     result: Any = json.loads(json.dumps(made))  # a copy, to be changed anywhere
     place: Any = result
+    keys: list[Any] = [*result]
     for _ in range(rng.randint(0, 3)):
         inner = cast("list[Any]", [*cast("dict[str, Any]", place).values()] if isinstance(place, dict) else place)
         deeper: list[Any] = [value for value in inner if isinstance(value, dict | list) and value]
         if not deeper:
             break
         place = rng.choice(deeper)
-    keys: list[Any] = list(place) if type_of(place) is dict else list(range(len(place)))
+        keys = [*cast("dict[str, Any]", place)] if isinstance(place, dict) else [*range(len(place))]
     if keys:
         place[rng.choice(keys)] = rng.choice(VALUES)
     return result
