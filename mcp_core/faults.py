@@ -56,7 +56,7 @@ class Schedule:
     """
 
     def __init__(self, faults: dict[int, Fault] | None = None) -> None:
-        self._faults = dict(faults or {})
+        self._faults: dict[int, Fault] = dict(faults or {})
         self._rng: random.Random | None = None
         self._rate = 0.0
         self._kinds: tuple[Fault, ...] = HARMLESS
@@ -78,9 +78,10 @@ class Schedule:
         """Pass a point: what happens at it, if anything."""
         point = self.points
         self.points += 1
-        fault = self._faults.get(point)
-        if fault is None and self._rng is not None and self._rng.random() < self._rate:
-            fault = self._rng.choice(self._kinds)
+        rng, kinds = self._rng, self._kinds
+        fault: Fault | None = self._faults.get(point)
+        if fault is None and rng is not None and rng.random() < self._rate:
+            fault = kinds[rng.randrange(len(kinds))]
         if fault is not None:
             self.fired.append((point, operation, fault))
         return fault
@@ -383,6 +384,8 @@ class _FaultyWire:
         self._receive = receive
         self._send = send
         self._gone: Fault | None = None
+        self._sending = anyio.Lock()
+        """One message goes out at a time, as on a socket: what hangs holds up what comes after it."""
 
     async def receive(self) -> ASGIMessage:
         """Tell what the client sends, or that it has gone."""
@@ -393,12 +396,13 @@ class _FaultyWire:
 
     async def send(self, message: ASGIMessage) -> None:
         """Send to the client, if it is there."""
-        if self._gone is None:
-            await self._at(self._schedule.next("send"))
-        if self._gone is None:
-            await self._send(message)
-        elif self._gone == "fail":
-            raise OSError("the client is gone")
+        async with self._sending:
+            if self._gone is None:
+                await self._at(self._schedule.next("send"))
+            if self._gone is None:
+                await self._send(message)
+            elif self._gone == "fail":
+                raise OSError("the client is gone")
 
     async def _at(self, fault: Fault | None) -> None:
         if fault in ("fail", "close"):
@@ -422,8 +426,9 @@ async def cancelled_at(point: int, call: Callable[[], Coroutine[Any, Any, object
 
     Returns whether it came so far. Exceptions of the coroutine pass; its cancellation does not.
     """
-    with anyio.CancelScope() as scope:
-        cut = _Cut(call(), point, scope)
+    scope = anyio.CancelScope()
+    cut = _Cut(call(), point, scope)
+    with scope:
         await cut
     return cut.reached
 

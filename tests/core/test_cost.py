@@ -18,7 +18,7 @@ from mcp_core import codec
 from mcp_core.backend import open_backend
 from mcp_core.messages import decode_frame
 from mcp_core.session import Handshake
-from mcp_core.types import ClientCapabilities
+from mcp_core.types import ClientCapabilities, Implementation
 from tests.core.peers import echo_server
 from tests.fuzz.corpus import BATCHES, SHAPES, TEXTS
 from tests.fuzz.messages import Sink
@@ -124,7 +124,9 @@ async def answered(message: bytes) -> tuple[int, float]:
         sink = Sink()
         async with server.running() as state, open_backend() as backend:
             with server.connect(backend, sink, state) as connection:
-                connection.handshake = Handshake("2025-03-26", ClientCapabilities(), None)
+                connection.handshake = Handshake(
+                    "2025-03-26", ClientCapabilities(), Implementation(name="c", version="1")
+                )
                 begun = time.process_time_ns()
                 connection.receive(message)
                 best = min(best, time.process_time_ns() - begun)

@@ -98,7 +98,11 @@ async def _over_lines(behaviour: Behaviour) -> AsyncGenerator[Callable[..., Clie
 
             def client(**options: Any) -> Client:
                 made = Client("http://unused", **options)
-                made._open = lambda backend: _opened(backend, ours.fileno())
+
+                def opened(backend: Backend) -> Any:
+                    return _opened(backend, ours.fileno())
+
+                made._open = opened  # pyright: ignore[reportPrivateUsage]
                 return made
 
             yield client
@@ -127,7 +131,15 @@ async def _opened(backend: Backend, fd: int) -> AsyncGenerator[Any, None]:
 # --- over HTTP ------------------------------------------------------------------------------
 
 STATUSES: Final = [200, 200, 200, 202, 204, 301, 302, 307, 308, 400, 401, 403, 404, 405, 429, 500, 502, 503, 100, 999]
-TYPES: Final = ["application/json", "text/event-stream", "text/html", "application/json; charset=x", "", "\x00", "text/event-stream, x"]  # fmt: skip
+TYPES: Final = [
+    "application/json",
+    "text/event-stream",
+    "text/html",
+    "application/json; charset=x",
+    "",
+    "\x00",
+    "text/event-stream, x",
+]
 LOCATIONS: Final = ["/mcp", "/elsewhere", "http://[", "http://127.0.0.1:1/", "//", "file:///etc/passwd", ""]
 
 
@@ -146,10 +158,10 @@ class _HTTPServer:
                     while b"\r\n\r\n" not in data:
                         data += await stream.receive()
                     head, _, data = data.partition(b"\r\n\r\n")
-                    fields = dict(
-                        (line.partition(b":")[0].lower(), line.partition(b":")[2].strip())
+                    fields = {
+                        line.partition(b":")[0].lower(): line.partition(b":")[2].strip()
                         for line in head.split(b"\r\n")[1:]
-                    )
+                    }
                     size = int(fields.get(b"content-length", b"0"))
                     while len(data) < size:
                         data += await stream.receive()
@@ -351,6 +363,7 @@ class Hostile:
 
     async def _is_of_use(self, what: str, client: Client) -> None:
         """Whether the client is, or says that it is closed. It may need a call to notice that a session is lost."""
+        failure: Exception | None = None
         for _ in range(3):
             failure = await self._bounded(what, "a call at last", lambda: self._honest_call(client))
             if failure is None or isinstance(failure, ConnectionClosed):
@@ -399,4 +412,5 @@ def _chain(exc: BaseException) -> str:
         group = cast("BaseExceptionGroup[BaseException]", exc)
         return " | ".join(_chain(inner) for inner in group.exceptions)
     last = traceback.extract_tb(exc.__traceback__)[-3:]
-    return f"{type(exc).__name__}: {str(exc)[:200]} at {' < '.join(f'{frame.name}:{frame.lineno}' for frame in reversed(last))}"
+    places = " < ".join(f"{frame.name}:{frame.lineno}" for frame in reversed(last))
+    return f"{type(exc).__name__}: {str(exc)[:200]} at {places}"

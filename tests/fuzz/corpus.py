@@ -121,8 +121,12 @@ _ENVELOPES: Final = {
 
 SHAPES: Final[dict[str, Shape]] = {
     **{name: shape for text, value in TEXTS.items() for name, shape in _enveloped(text, value).items()},
-    **{f"{text}, {place}": _envelope(message, value) for text, value in TEXTS.items() for place, message in _ENVELOPES.items()},
-}  # fmt: skip
+    **{
+        f"{text}, {place}": _envelope(message, value)
+        for text, value in TEXTS.items()
+        for place, message in _ENVELOPES.items()
+    },
+}
 """Every text, alone and in each place of a message."""
 
 BATCHES: Final[dict[str, Shape]] = {

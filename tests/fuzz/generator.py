@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import random
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from mcp_core.testing import modern_meta
-from tests.fuzz.corpus import BATCHES, SHAPES
+from tests.fuzz.corpus import BATCHES, SHAPES, Shape
 from tests.fuzz.oracle import in_batch, key_of
 
 __all__ = ["Input", "Pool", "message_of", "mutated", "requests_in"]
@@ -175,7 +175,7 @@ class _Kept(NamedTuple):
 def _kept(message: dict[str, Any]) -> _Kept:
     data = json.dumps(message).encode()
     params: Any = message.get("params")
-    name: Any = params.get("name") if isinstance(params, dict) else None
+    name: Any = cast("dict[str, Any]", params).get("name") if isinstance(params, dict) else None
     method: Any = message.get("method")
     stalls = (method == "tools/call" and name == "stuck") or method == "subscriptions/listen"
     before, mark, after = data.partition(b"%d" % MARK)
@@ -194,9 +194,9 @@ class Pool:
         self._kept = [_kept(message_of(rng)) for _ in range(size)]
         self._broken = [data for kept in self._kept for data in [mutated(rng, kept.before + (kept.after or b""))]]
         self._broken_may = [requests_in(data) for data in self._broken]
-        shapes = [*SHAPES.values(), *BATCHES.values()]
-        self._odd = [shape(rng.choice([300, 2000, 10_000])) for shape in shapes for _ in range(2)]
-        self._odd = [data.replace(b"\n", b" ") for data in self._odd]
+        shapes: list[Shape] = [*SHAPES.values(), *BATCHES.values()]
+        odd: list[bytes] = [shape(rng.choice([300, 2000, 10_000])) for shape in shapes for _ in range(2)]
+        self._odd = [data.replace(b"\n", b" ") for data in odd]
         self._odd_may = [requests_in(data) for data in self._odd]
         self._next = 1_000_000
 

@@ -143,13 +143,14 @@ def _spoilt(rng: random.Random, method: str) -> Any:
         made["nextCursor"] = rng.choice(VALUES)
     result: Any = json.loads(json.dumps(made))  # a copy, to be changed anywhere
     place: Any = result
+    keys: list[Any] = [*result]
     for _ in range(rng.randint(0, 3)):
-        inner = cast("list[Any]", list(place.values()) if isinstance(place, dict) else place)
-        deeper = [value for value in inner if isinstance(value, dict | list) and value]
+        inner = cast("list[Any]", [*cast("dict[str, Any]", place).values()] if isinstance(place, dict) else place)
+        deeper: list[Any] = [value for value in inner if isinstance(value, dict | list) and value]
         if not deeper:
             break
         place = rng.choice(deeper)
-    keys: list[Any] = list(place) if isinstance(place, dict) else list(range(len(place)))
+        keys = [*cast("dict[str, Any]", place)] if isinstance(place, dict) else [*range(len(place))]
     if keys:
         place[rng.choice(keys)] = rng.choice(VALUES)
     return result

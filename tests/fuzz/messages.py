@@ -79,7 +79,7 @@ class Sink:
 
 def handshake(revision: str) -> bytes:
     """An `initialize` request."""
-    params = {
+    params: dict[str, Any] = {
         "protocolVersion": revision,
         "capabilities": {"roots": {}},
         "clientInfo": {"name": "fuzz", "version": "1"},

@@ -44,7 +44,10 @@ def _errors(file: IO[bytes]) -> str:
 
 def _blamed(text: str) -> str:
     """What was written of failures that are not the tools' own."""
-    for chained in ("During handling of the above exception, another exception occurred:", "direct cause of the following exception:"):
+    for chained in (
+        "During handling of the above exception, another exception occurred:",
+        "direct cause of the following exception:",
+    ):
         text = text.replace(f"{chained}\n\n{TRACEBACK}", chained)
     parts = text.split(TRACEBACK)[1:]
     return next((TRACEBACK + part[:2000] for part in parts if "program.py" not in part), "")
@@ -69,7 +72,9 @@ class Pipe:
         command = leashed([sys.executable, "-m", "tests.fuzz.program", loop])
         with tempfile.TemporaryFile() as errors:
             pipe = subprocess.PIPE
-            with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, bufsize=0) as process:
+            with subprocess.Popen(  # noqa: ASYNC220 - it is waited for in a thread
+                command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=errors, bufsize=0
+            ) as process:
                 try:
                     await self._rounds(rng, process, count)
                     await anyio.to_thread.run_sync(lambda: process.wait(PATIENCE))
@@ -128,8 +133,9 @@ class Sockets:
             free.bind(("127.0.0.1", 0))
             port: int = free.getsockname()[1]
         command = leashed([sys.executable, "-c", _SERVE, str(port)])
-        with tempfile.TemporaryFile() as errors:
-            with subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors) as process:
+        with tempfile.TemporaryFile() as errors:  # noqa: SIM117
+            # It is waited for in a thread.
+            with subprocess.Popen(command, cwd=ROOT, stdout=errors, stderr=errors) as process:  # noqa: ASYNC220
                 try:
                     await _listens(port)
                     yield cls(tally, port, process, errors)
@@ -254,7 +260,11 @@ def wire_of(rng: random.Random, request: Request) -> bytes:
     path = request.path.encode("ascii", "replace").replace(b" ", b"") or b"/"
     method = (request.method or "POST").encode()[:20]
     lines = [b"%b %b HTTP/1.1" % (method, path)]
-    lines += [b": ".join(field) for field in request.fields if field[0] not in (b"", b"content-length", b"transfer-encoding", b"expect")]
+    lines += [
+        b": ".join(field)
+        for field in request.fields
+        if field[0] not in (b"", b"content-length", b"transfer-encoding", b"expect")
+    ]
     if rng.random() < 0.1 and body:
         at = rng.randrange(len(body))
         pieces = [piece for piece in (body[:at], body[at:]) if piece]
@@ -273,7 +283,9 @@ def broken_wire_of(rng: random.Random, request: Request) -> bytes:
         at = rng.randrange(len(data))
         return data[:at] + rng.choice([b"\r\n", b"\0", b"\n", b"\r\n\r\n", b":", b" "]) + data[at:]
     if how < 0.6:
-        return data.replace(b"content-length: ", rng.choice([b"content-length: 9", b"content-length: -", b"content-length:"]), 1)
+        return data.replace(
+            b"content-length: ", rng.choice([b"content-length: 9", b"content-length: -", b"content-length:"]), 1
+        )
     if how < 0.8:
         return data.replace(b"\r\n", b"\r\n%b: %b\r\n" % (rng.choice(NAMES), rng.choice(VALUES)), 1)
     return data.replace(b"HTTP/1.1", rng.choice([b"HTTP/1.0", b"HTTP/2", b"HTTP/9.9", b""]), 1)

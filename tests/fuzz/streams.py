@@ -97,7 +97,17 @@ def split(pieces: list[bytes], limit: int) -> tuple[list[bytes], list[bytes]]:
 # --- event streams ------------------------------------------------------------------------
 
 FIELDS: Final = [b"data: ", b"data:", b"data", b"event: message", b"event: ", b"event: x", b"id: 1", b"id: \0", b"id"]
-MORE: Final = [b"retry: 5", b"retry: -1", b"retry: 1e9", b"retry: " + b"9" * 400, b": comment", b":", b"unknown: x", b"\xef\xbb\xbf", b"\xff"]  # fmt: skip
+MORE: Final = [
+    b"retry: 5",
+    b"retry: -1",
+    b"retry: 1e9",
+    b"retry: " + b"9" * 400,
+    b": comment",
+    b":",
+    b"unknown: x",
+    b"\xef\xbb\xbf",
+    b"\xff",
+]
 ENDS: Final = [b"\n", b"\n", b"\r\n", b"\r", b"\n\n", b"\r\n\r\n", b"\r\r", b"\n\n\n", b""]
 
 

@@ -169,7 +169,9 @@ class Peer:
         )
 
     def _call(self, tool: bytes, *, modern: bool, more: bytes = b"") -> tuple[bytes, int]:
-        body, number = self._message(b"tools/call", b'"name":"%b","arguments":{"x":"y"}%b' % (tool, more), modern=modern)
+        body, number = self._message(
+            b"tools/call", b'"name":"%b","arguments":{"x":"y"}%b' % (tool, more), modern=modern
+        )
         self._counts.calls += 1
         return http(b"POST", body, self._fields(b"tools/call", tool, modern=modern)), number
 
@@ -206,7 +208,9 @@ class Peer:
         status, fields, answer = await wire.response()
         self._answers(status, answer, number)
         self._session = [b"Mcp-Session-Id: " + fields[b"mcp-session-id"], b"MCP-Protocol-Version: " + revision]
-        wire.send(http(b"POST", b'{"jsonrpc":"2.0","method":"notifications/initialized"}', [*POST_FIELDS, *self._session]))
+        wire.send(
+            http(b"POST", b'{"jsonrpc":"2.0","method":"notifications/initialized"}', [*POST_FIELDS, *self._session])
+        )
         status, _, _ = await wire.response()
         if status != 202:
             raise Broken(f"status {status} for a notification")
@@ -220,7 +224,11 @@ class Peer:
         numbers: list[int] = []
         for _ in range(TOGETHER):
             kind = self._rng.random()
-            tool = b"echo" if kind < 0.6 else self._rng.choice([b"step", b"progress", b"fail", b"refuse", b"thread", b"again"])
+            tool = (
+                b"echo"
+                if kind < 0.6
+                else self._rng.choice([b"step", b"progress", b"fail", b"refuse", b"thread", b"again"])
+            )
             modern = tool == b"again" or self._rng.random() < 0.6
             data, number = self._call(tool, modern=modern)
             sent.append(data)
@@ -234,7 +242,9 @@ class Peer:
         wire = await self._connected()
         fields = self._fields(b"ping", modern=self._rng.random() < 0.5)
         if self._rng.random() < 0.3:
-            fields.append(self._rng.choice([b"Origin: http://evil", b"Accept: x", b"Mcp-Method: ping", b"Mcp-Session-Id: no"]))
+            fields.append(
+                self._rng.choice([b"Origin: http://evil", b"Accept: x", b"Mcp-Method: ping", b"Mcp-Session-Id: no"])
+            )
         wire.send(http(b"POST", self._rng.choice(BAD), fields))
         status, _, body = await wire.response()
         self._counts.malformed += 1
@@ -371,7 +381,9 @@ class _Load:
         self._watch.take(found)
 
 
-def soak_http(more: Callable[[Counts], bool], sample: Callable[[Counts], bool], seed: int, loop: str) -> tuple[Watch, Counts]:
+def soak_http(
+    more: Callable[[Counts], bool], sample: Callable[[Counts], bool], seed: int, loop: str
+) -> tuple[Watch, Counts]:
     """Load a server while there is to be more, and take its figures whenever it is time for it."""
     watch, counts = Watch(), Counts()
     with socket.socket() as free:

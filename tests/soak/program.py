@@ -1,4 +1,7 @@
-"""The server that is soaked: `python -m tests.soak.program stdio|http [PORT] [LOOP]`. One of its tools tells its figures."""
+"""The server that is soaked, one of whose tools tells its figures.
+
+`python -m tests.soak.program stdio|http [PORT] [LOOP]` serves it.
+"""
 
 from __future__ import annotations
 

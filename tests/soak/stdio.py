@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mcp_core.testing import modern_meta
+from tests.fuzz.oracle import in_batch
 from tests.leash import leashed
 from tests.soak.watch import Counts, Figures, Watch
 
@@ -109,14 +110,18 @@ class _Window:
     def _request(self, method: str, params: bytes, *, modern: bool = True, answered: bool = True) -> int:
         self._next += 1
         members = params + (b"," if params and modern else b"") + (b'"_meta":' + META if modern else b"")
-        self.lines.append(b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":{%b}}' % (self._next, method.encode(), members))
+        self.lines.append(
+            b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":{%b}}' % (self._next, method.encode(), members)
+        )
         (self.waiting if answered else self.may).add(self._next)
         self._counts.calls += 1
         return self._next
 
     def call(self, tool: bytes, *, modern: bool = True, answered: bool = True) -> int:
         """A call of a tool."""
-        return self._request("tools/call", b'"name":"%b","arguments":{"x":"y"}' % tool, modern=modern, answered=answered)
+        return self._request(
+            "tools/call", b'"name":"%b","arguments":{"x":"y"}' % tool, modern=modern, answered=answered
+        )
 
     def _notify(self, method: bytes, params: bytes) -> None:
         self.lines.append(b'{"jsonrpc":"2.0","method":"%b","params":{%b}}' % (method, params))
@@ -140,7 +145,9 @@ class _Window:
         elif kind < 0.88:
             self._request(self._rng.choice(["tools/list", "resources/list", "server/discover"]), b"", modern=True)
         elif kind < 0.92:
-            self._request(self._rng.choice(["resources/subscribe", "resources/unsubscribe"]), b'"uri":"u://x"', modern=False)
+            self._request(
+                self._rng.choice(["resources/subscribe", "resources/unsubscribe"]), b'"uri":"u://x"', modern=False
+            )
         elif kind < 0.94:
             self.call(b"change", modern=modern)
         elif kind < 0.96:
@@ -166,7 +173,7 @@ class _Window:
         """Take what came; whether everything has been answered."""
         for line in lines:
             value: Any = json.loads(line)
-            for message in value if isinstance(value, list) else [value]:
+            for message in in_batch(value):
                 self._one(message)
         return not self.waiting
 
@@ -194,7 +201,9 @@ INITIALIZE: Final = (
 )
 
 
-def soak_stdio(more: Callable[[Counts], bool], sample: Callable[[Counts], bool], seed: int, loop: str) -> tuple[Watch, Counts]:
+def soak_stdio(
+    more: Callable[[Counts], bool], sample: Callable[[Counts], bool], seed: int, loop: str
+) -> tuple[Watch, Counts]:
     """Load a server while there is to be more, and take its figures whenever it is time for it."""
     rng, watch, counts = random.Random(seed), Watch(), Counts()
     server = _Server(loop)
