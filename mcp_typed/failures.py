@@ -85,8 +85,12 @@ class Failures:
     def told(self, exc: ToolError) -> t.CallToolResult:
         """Return a `ToolError` as its author meant it; the message reaches the model, whatever came with it."""
         _keep(exc)
-        hint = "" if exc.retry_after is None else f" (retry after {_seconds(exc.retry_after)} s)"
-        result = self.failed(f"{exc.message}{hint}")
+        try:
+            hint = "" if exc.retry_after is None else f" (retry after {_seconds(exc.retry_after)} s)"
+            result = self.failed(f"{exc.message}{hint}")
+        except Exception as fault:  # a message that is no text, and cannot be made one
+            _journal.error("a ToolError of tool %s has no text", self._tool, exc=fault)
+            return self.failed(type(exc).__name__)
         if exc.data is None and exc.meta is None and exc.retry_after is None and not exc.content:
             return result
         try:
@@ -219,7 +223,10 @@ def _seconds(value: object) -> str:
 
 def _described(exc: BaseException) -> str:
     """Return the kind of an exception, and its text if it has one: a KeyError's is the key alone."""
-    said = str(exc)
+    try:
+        said = str(exc)
+    except Exception:  # the author's own `__str__`
+        said = "its text cannot be made"
     return f"{type(exc).__name__}: {said}" if said else type(exc).__name__
 
 

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from mcp_core import MCPError, RequestContext, codec
 from mcp_core import types as t
+from mcp_core.backend import spawn_detached
 from mcp_core.journal import Journal
 from mcp_core.request_state import RequestStateSealer
 from mcp_core.revisions import is_modern
@@ -447,14 +448,38 @@ class _Calling:
         value = await self._tool.in_its_place(manager.__enter__)
 
         async def leave(*how: Any) -> Any:
-            # To the end even if the call is cancelled: what was opened is to be closed.
-            import anyio
-
-            with anyio.CancelScope(shield=True):
-                return await self._tool.in_its_place(lambda: manager.__exit__(*how))
+            return await _to_the_end(lambda: self._tool.in_its_place(lambda: manager.__exit__(*how)))
 
         self.resources.push_async_exit(leave)
         return value
+
+
+async def _to_the_end(work: Callable[[], Awaitable[Any]]) -> Any:
+    """Do something that must not be left undone, whether or not this task is cancelled meanwhile.
+
+    In a task of its own: a shield keeps off cancel scopes, not asyncio's own cancellation.
+    """
+    import anyio
+
+    ended = anyio.Event()
+    outcome: Any = None
+    failure: BaseException | None = None
+
+    async def run() -> None:
+        nonlocal outcome, failure
+        try:
+            outcome = await work()
+        except Exception as exc:
+            failure = exc
+        finally:
+            ended.set()
+
+    spawn_detached(run)
+    with anyio.CancelScope(shield=True):
+        await ended.wait()
+    if failure is not None:
+        raise failure
+    return outcome
 
 
 def _nothing() -> Generator[None, None, None]:

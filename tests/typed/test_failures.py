@@ -159,6 +159,24 @@ async def test_a_call_from_another_tool_has_the_exception_as_its_cause() -> None
     assert causes == [error]
 
 
+class Mute:
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+class MuteError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("masked", [True, False])
+@pytest.mark.parametrize("error", [MuteError(), ToolError(cast("str", Mute()))], ids=["exception", "ToolError"])
+async def test_an_exception_without_a_text_is_answered(error: Exception, masked: bool) -> None:
+    assert (await failure(raising(error, "async", mask_errors=masked), "fails")).startswith(
+        "Error executing tool fails"
+    )
+
+
 # --- groups --------------------------------------------------------------------------------------
 
 
