@@ -47,8 +47,9 @@ Same: Any = TypeAliasType("Same", T, type_params=(T,))
 Written: Any = TypeAliasType("Written", "list[Bike]")
 Tree: Any = TypeAliasType("Tree", "Bike | list[Tree]")
 Said: Any = TypeAliasType("Said", Annotated[A, "said"], type_params=(T,))
-NewBike = NewType("NewBike", Bike)
-NewContext = NewType("NewContext", Context)
+new_type: Any = NewType
+NewBike: Any = new_type("NewBike", Bike)
+NewContext: Any = new_type("NewContext", Context)
 
 
 class Mine(Context[Any]):
