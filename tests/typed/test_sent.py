@@ -16,7 +16,7 @@ import attrs
 import jsonschema
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import (
     AfterValidator,
@@ -614,7 +614,7 @@ def instances(draw: st.DrawFn) -> tuple[Any, Any]:
 
 
 @pytest.mark.fault("X-01")
-@fast
+@settings(fast, max_examples=25)  # each makes classes, and a server
 @given(case=instances())
 def test_nothing_that_is_sent_breaks_its_schema(case: tuple[Any, Any]) -> None:
     annotation, value = case
