@@ -50,8 +50,8 @@ def doc_of_call(instance: object) -> str | None:
     """
     for owner in type(instance).__mro__:
         call = vars(owner).get("__call__")
-        if owner is not object and isinstance(getattr(call, "__doc__", None), str):
-            return inspect.cleandoc(call.__doc__ or "")
+        if owner is not object and call is not None and isinstance(call.__doc__, str):
+            return inspect.cleandoc(call.__doc__)
     written = (vars(owner).get("__doc__") for owner in type(instance).__mro__ if owner is not object)
     return next((inspect.cleandoc(doc) for doc in written if isinstance(doc, str)), None)
 
