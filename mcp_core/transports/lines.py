@@ -9,15 +9,16 @@ Spec: basic/transports/stdio.
 from __future__ import annotations
 
 import os
+import select
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from mcp_core.backend import Backend, Pollable, Waiter
+from mcp_core.backend import Backend, Pollable, Timer, Waiter
 from mcp_core.channel import Receiver
 
-__all__ = ["HEAD", "MAX_MESSAGE", "LineChannel", "LineSplitter"]
+__all__ = ["HANG_UP", "HEAD", "MAX_MESSAGE", "LineChannel", "LineSplitter"]
 
 MAX_MESSAGE: Final = 64 * 1024 * 1024
 """Bytes that one message may have by default."""
@@ -28,6 +29,9 @@ HEAD: Final = 4096
 CHUNK: Final = 256 * 1024
 HIGH_WATER: Final = 256 * 1024
 """Bytes that may wait to be written before reading stops and new handlers are held back."""
+
+HANG_UP: Final = 5.0
+"""Seconds that a peer which has closed its end may take nothing while much waits for it."""
 
 
 class LineSplitter:
@@ -126,6 +130,8 @@ class LineChannel:
         self._done: Waiter = backend.waiter()
         self._out: list[bytes] = []
         self._waiting = 0
+        self._written = 0
+        self._looking: Timer | None = None
         self._unwritten = memoryview(b"")
         self._flush_planned = False
         self._delivering = False
@@ -159,6 +165,8 @@ class LineChannel:
     def stop(self) -> None:
         """Take no more messages; `run` returns."""
         self._stopped = True
+        if self._looking is not None:
+            self._looking.cancel()
         if self._reading is not None:
             self._reading.pause()
         self._done.set(None)
@@ -221,9 +229,24 @@ class LineChannel:
         return (self._back_pressure and self.congested) or (receiver is not None and receiver.is_full)
 
     def _hold(self) -> None:
-        """Read no more until what was answered is taken."""
+        """Read no more until what was answered is taken.
+
+        Who does not read does not see the end of the input either: it is looked for now and then.
+        """
         if self._reading is not None:
             self._reading.pause()
+        if self._back_pressure and self.congested and self._looking is None and not self._stopped:
+            self._looking = self._backend.call_later(HANG_UP, partial(self._look_for_end, self._written))
+
+    def _look_for_end(self, written: int) -> None:
+        """Stop if the peer has closed its end, and has taken nothing since."""
+        self._looking = None
+        if self._stopped or not self.congested:
+            return
+        if written == self._written and _has_hung_up(self._read_fd):
+            self.stop()
+        else:
+            self._hold()
 
     # --- out ------------------------------------------------------------------------------
 
@@ -294,6 +317,7 @@ class LineChannel:
                 return
             self._unwritten = self._unwritten[written:]
             self._waiting -= written
+            self._written += written
             if not self._unwritten and self._out:
                 self._gather()
         if self._writing is not None:
@@ -337,6 +361,15 @@ class LineChannel:
             await waiter.wait()
         finally:
             timer.cancel()
+
+
+def _has_hung_up(fd: int) -> bool:
+    """Return whether nobody can write to the other end of a descriptor any more; false where that cannot be told."""
+    if not hasattr(select, "poll"):  # Windows
+        return False
+    poll = select.poll()
+    poll.register(fd, 0)
+    return any(event & select.POLLHUP for _, event in poll.poll(0))
 
 
 def _set_blocking(fd: int, blocking: bool) -> bool:

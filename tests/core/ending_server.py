@@ -58,12 +58,11 @@ async def forever() -> str:
     return "never"
 
 
-async def soon() -> str:
-    await anyio.sleep(0.2)
-    return "soon"
+async def big() -> str:
+    return "y" * 2_000_000
 
 
-TOOLS = {tool.__name__: tool for tool in (stubborn, thread, anyio_thread, blocks, computes, forever, soon)}
+TOOLS = {tool.__name__: tool for tool in (stubborn, thread, anyio_thread, blocks, computes, forever, big)}
 
 
 async def call_tool(ctx: RequestContext[Any], params: CallToolRequestParams) -> CallToolResult:

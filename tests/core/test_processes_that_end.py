@@ -15,8 +15,7 @@ import pytest
 
 from mcp_core.transports import signals
 from tests.core.peers import legacy, line, modern
-from tests.core.test_stdio import LOOPS, ROOT, Process, server
-from tests.core.test_stdio import call as calling
+from tests.core.test_stdio import LOOPS, ROOT, Process
 
 BOUND = 20.0
 """Seconds that an end may take on a busy machine; what it is held against took for ever."""
@@ -157,11 +156,13 @@ async def test_a_signal_that_comes_as_serving_ends_does_not_end_the_process(monk
 @pytest.mark.fault("S-22")
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_client_that_does_not_read_the_last_answer_does_not_keep_the_process(tmp_path: Path, loop: str) -> None:
-    with server(tmp_path, "--loop", loop) as running:
-        running.send(calling(1, "big", size=2_000_000))
+    with process(tmp_path, loop) as running:
+        running.send(call("big"))
+        wait_for("started", running)
         assert running.running.stdin is not None
         running.running.stdin.close()
-        assert running.running.wait(BOUND) == 0
+        assert running.running.wait(2 * BOUND) == 0  # some 10 s are those of its options
+        assert "after run" in running.stderr
 
 
 # --- lifespans ------------------------------------------------------------------------------------
