@@ -42,7 +42,10 @@ class Receiver(Protocol):
     While `is_full`, the transport is to bring nothing more in; `Channel.resume` says when to go on.
     """
 
-    is_full: bool
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is to be brought in."""
+        ...
 
     def receive(self, message: bytes) -> None:
         """Take one whole message. Never raises."""

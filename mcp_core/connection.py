@@ -246,7 +246,7 @@ class Connection:
         except Exception as exc:
             self._give_up(frame, exc, self._out)
 
-    def _give_up(self, frame: Frame, exc: Exception, out: Out) -> None:
+    def _give_up(self, frame: Frame, exc: Exception, out: Callable[[bytes], None]) -> None:
         """Get over a fault of whoever responds; what failed is answered if it is a request.
 
         The fault must not reach the transport, where it would end the reading, and with it

@@ -15,7 +15,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 __all__ = ["DEPTH", "MAX_COMPLAINTS", "Complaints", "Journal", "flush", "shown"]
 
@@ -72,8 +72,8 @@ class Journal:
     ) -> None:
         global _dropped
         logger = self._logger
-        if not logger.isEnabledFor(level):
-            return
+        if not logger.isEnabledFor(level) or sys.is_finalizing():
+            return  # a thread that is started while the interpreter ends would never run
         record = logger.makeRecord(
             logger.name, level, "(mcp_core)", 0, message, tuple(map(_printable, args)), None, extra=extra
         )
@@ -152,7 +152,9 @@ def _chain(exc: BaseException) -> list[BaseException]:
     while waiting and len(found) < _MOST_IN_CHAIN:
         each = waiting.pop()
         found.append(each)
-        inner = each.exceptions if isinstance(each, BaseExceptionGroup) else ()
+        inner: tuple[BaseException, ...] = ()
+        if isinstance(each, BaseExceptionGroup):
+            inner = cast("BaseExceptionGroup[BaseException]", each).exceptions
         waiting += [one for one in (each.__cause__, each.__context__, *inner) if one is not None and one not in found]
     return found
 

@@ -352,7 +352,7 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
     )
     long = False
     for block in content if plain else ():
-        if type(block) is not t.TextContent or block.annotations is not None or block._meta is not None:
+        if type(block) is not t.TextContent or block.annotations is not None or block._meta is not None:  # pyright: ignore[reportPrivateUsage]
             plain = False
             break
         text = block.text

@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from mcp_core import MCPError, RequestContext, codec
 from mcp_core import types as t
-from mcp_core.backend import is_cancellation
+from mcp_core.backend import current_task, is_cancellation
 from mcp_core.errors import LocalProtocolError
 from mcp_core.journal import Journal
 from mcp_core.threads import PoolBusy
@@ -65,8 +65,8 @@ class Failures:
             MCPError: The tool raised it.
             BaseException: The call is being cancelled, or the program interrupted.
         """
-        if is_cancellation(exc):
-            raise exc
+        if is_cancellation(exc) or (isinstance(exc, GeneratorExit) and current_task() is None):
+            raise exc  # the coroutine is closed from outside, by a loop or an interpreter that ends
         meant = _meant(exc)
         if isinstance(meant, ToolError):
             self._record_others(exc, meant)
@@ -78,8 +78,6 @@ class Failures:
             return self.told(ToolError(f"the server is busy: {meant}", retry_after=1))
         if isinstance(meant, LocalProtocolError):
             return self._forbidden(ctx, meant)
-        # GeneratorExit too: a coroutine that is closed from outside may return, and one that
-        # raised it itself has to be answered. Nothing here waits.
         return self.crashed(ctx, exc)
 
     def told(self, exc: ToolError) -> t.CallToolResult:

@@ -143,9 +143,15 @@ class _UntilTheEnd:
     """A receiver that is not told of the end: not before it is known how that came about."""
 
     def __init__(self, receiver: Receiver) -> None:
+        self._receiver = receiver
         self.receive = receiver.receive
         self.refuse = receiver.refuse
         self.fail = receiver.fail
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing more is to be brought in."""
+        return self._receiver.is_full
 
     def ended(self) -> None:
         """Do nothing."""

@@ -31,7 +31,7 @@ LEGAL_IDS: Final[list[tuple[str, Any]]] = [
     (r'"Aé"', "Aé"),
     ('"}{][,:"', "}{][,:"),
     (r'"\"id\":9"', '"id":9'),
-    (json.dumps("y" * 1024), "y" * 1024),
+    (json.dumps("y" * codec.MAX_NAME), "y" * codec.MAX_NAME),
 ]
 ILLEGAL_IDS: Final = ["1.5", "1e3", "true", "null", "{}", "[1]", json.dumps("y" * 1025), "9" * 5000, "-", "+1", ""]
 NESTED: Final = r'"params":{"id":99,"a":[{"id":"in"}],"s":"\"id\":5,{","t":"\\"}'
@@ -270,7 +270,7 @@ def test_in_a_very_long_text_lone_surrogates_are_left_alone() -> None:
 
 
 @pytest.mark.fault("S-05")
-async def test_ids_and_method_names_have_1024_characters_at_most() -> None:
+async def test_ids_and_method_names_have_so_many_characters_at_most() -> None:
     longest, longer = "é" * codec.MAX_NAME, "é" * (codec.MAX_NAME + 1)
     async with RawPeer.of(echo_server()) as peer:
         answer = await peer.answer(modern(longest, "server/discover"))
@@ -279,7 +279,7 @@ async def test_ids_and_method_names_have_1024_characters_at_most() -> None:
         answer = await peer.answer(modern(longer, "server/discover"))
         assert answer == {
             "jsonrpc": "2.0",
-            "error": {"code": -32600, "message": "id must be a string or an integer of at most 1024 characters"},
+            "error": {"code": -32600, "message": f"id must be a string or an integer of at most {codec.MAX_NAME} characters"},
         }
         answer = await peer.answer(modern(1, longest))
         assert code_of(answer) == -32601
@@ -287,7 +287,7 @@ async def test_ids_and_method_names_have_1024_characters_at_most() -> None:
         assert answer == {
             "jsonrpc": "2.0",
             "id": 1,
-            "error": {"code": -32600, "message": "method must be a string of at most 1024 characters"},
+            "error": {"code": -32600, "message": f"method must be a string of at most {codec.MAX_NAME} characters"},
         }
         peer.send({"jsonrpc": "2.0", "method": longer})
         answer = await peer.receive_next()
