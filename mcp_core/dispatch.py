@@ -16,7 +16,7 @@ from msgspec import Raw, Struct
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
-from mcp_core.backend import is_cancellation
+from mcp_core.backend import current_task, is_cancellation
 from mcp_core.backend.interruptible import first_step
 from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
@@ -454,10 +454,20 @@ class Call:
 
     def _raised(self, exc: BaseException) -> bytes:
         """The answer to a handler that raised; what is not about its request goes on."""
-        if isinstance(exc, KeyboardInterrupt | GeneratorExit) or is_cancellation(exc):
+        # Where a coroutine is closed from outside, by a loop that ends, no task runs.
+        closed = isinstance(exc, GeneratorExit) and current_task() is None
+        if closed or isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
             self.dispatcher.unanswered(self)
             raise exc
         return self.dispatcher.failed(self, exc)
+
+    @property
+    def cancelled(self) -> bytes:
+        """The answer where the task that awaits was cancelled, and the client has not asked for that.
+
+        Its handler may have done so itself. Whoever sends this lets the cancellation go on.
+        """
+        return encode_error(self.request.id, _INTERNAL)
 
     def failed(self, exc: BaseException) -> bytes:
         """The answer where awaiting raised something that is about the request all the same."""

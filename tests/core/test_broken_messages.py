@@ -33,7 +33,19 @@ LEGAL_IDS: Final[list[tuple[str, Any]]] = [
     (r'"\"id\":9"', '"id":9'),
     (json.dumps("y" * codec.MAX_NAME), "y" * codec.MAX_NAME),
 ]
-ILLEGAL_IDS: Final = ["1.5", "1e3", "true", "null", "{}", "[1]", json.dumps("y" * 1025), "9" * 5000, "-", "+1", ""]
+ILLEGAL_IDS: Final = [
+    "1.5",
+    "1e3",
+    "true",
+    "null",
+    "{}",
+    "[1]",
+    json.dumps("y" * (codec.MAX_NAME + 1)),
+    "9" * 5000,
+    "-",
+    "+1",
+    "",
+]
 NESTED: Final = r'"params":{"id":99,"a":[{"id":"in"}],"s":"\"id\":5,{","t":"\\"}'
 BREAKS: Final = ['"x":}', '"x":tru', '"x":"unended', '"x":1 "y"', '"x":\x01', "]"]
 
@@ -279,7 +291,10 @@ async def test_ids_and_method_names_have_so_many_characters_at_most() -> None:
         answer = await peer.answer(modern(longer, "server/discover"))
         assert answer == {
             "jsonrpc": "2.0",
-            "error": {"code": -32600, "message": f"id must be a string or an integer of at most {codec.MAX_NAME} characters"},
+            "error": {
+                "code": -32600,
+                "message": f"id must be a string or an integer of at most {codec.MAX_NAME} characters",
+            },
         }
         answer = await peer.answer(modern(1, longest))
         assert code_of(answer) == -32601

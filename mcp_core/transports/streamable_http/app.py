@@ -63,7 +63,8 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     clients, `stateless_http` keeps no sessions for them. With an `event_store` their
     streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
     that goes away for one that cancels, as a 2026-07-28 client always is.
-    `max_request_body_size` is in bytes; `session_idle_timeout` and `keep_alive` in seconds: a call that is
+    `max_request_body_size` is in bytes; `max_json_values` are the elements, members, objects and
+    arrays of a body: decoding them holds up everybody else; `session_idle_timeout` and `keep_alive` in seconds: a call that is
     not answered by then opens its stream, and comments go on open streams. `health_path` answers GET with
     200. With `auth` and a `token_verifier` every request needs a token, which handlers find as `ctx.auth`.
 
@@ -78,6 +79,7 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     event_store: EventStore | None = None
     transport_security: TransportSecuritySettings | None = None
     max_request_body_size: int = 4 * 2**20
+    max_json_values: int | None = 50_000
     max_sessions: int = 10_000
     session_idle_timeout: float | None = 1800.0
     cancel_on_disconnect: bool = False
@@ -97,6 +99,8 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
         checks.instance("transport_security", self.transport_security, TransportSecuritySettings)
         checks.instance("auth", self.auth, AuthSettings)
         checks.positive("max_request_body_size", self.max_request_body_size, "bytes")
+        if self.max_json_values is not None:
+            checks.positive("max_json_values", self.max_json_values, "values")
         checks.positive("max_sessions", self.max_sessions, "sessions")
         checks.seconds("session_idle_timeout", self.session_idle_timeout, or_none=True)
         checks.seconds("keep_alive", self.keep_alive)
@@ -152,7 +156,7 @@ class StreamableHTTP:
         self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
         self.store = None if options.event_store is None else GuardedStore(options.event_store)
         self.endings = Endings()
-        self._is_ending = False
+        self.is_ending = False
         self.running: set[Interruptible] = set()
         self._guard = Guard(options.host, options.transport_security)
         self.bearer: BearerGuard | None = None
@@ -208,7 +212,7 @@ class StreamableHTTP:
                 self._refused(exchange, None)
                 await exchange.abandon()
         except BaseException as exc:
-            if self._is_ending and is_cancellation(exc):
+            if self.is_ending and is_cancellation(exc):
                 return  # the server has no more time for it, which is no fault of it
             if not isinstance(exc, Exception):
                 raise
@@ -280,7 +284,7 @@ class StreamableHTTP:
             _check_once(head)
         if not (head.is_json and head.accepts.json):
             self._check_media_types(head)
-        body = await exchange.body(self.options.max_request_body_size)
+        body = await exchange.body(self.options.max_request_body_size, self.options.max_json_values)
         observers = self.server.observers
         if observers.message_received:
             observers.tell(observers.message_received, body)
@@ -373,7 +377,7 @@ class StreamableHTTP:
         `async with app.lifespan():`.
         """
         async with self.server.running():
-            self._is_ending = False
+            self.is_ending = False
             self._homes.add()
             try:
                 yield
@@ -403,7 +407,7 @@ class StreamableHTTP:
 
     def end_streams(self) -> None:
         """End what would go on for as long as its client likes; calls under way go on."""
-        self._is_ending = True
+        self.is_ending = True
         self.server.end_subscriptions()
         self.endings.come()
         self.sessions.end_streams()

@@ -12,7 +12,9 @@ from inspect import ismethod
 from typing import Any, Final, TypeAlias
 
 import anyio
+import anyio.lowlevel
 
+from mcp_core.codec import MAX_DIGITS, ValueCounter
 from mcp_core.errors import InvalidRequest, MCPError
 from mcp_core.messages import Request, RequestId, encode_error
 from mcp_core.observers import Observers
@@ -23,6 +25,9 @@ __all__ = ["UNWATCHED", "ASGIReceive", "ASGISend", "Exchange", "Gone", "Header",
 Scope: TypeAlias = MutableMapping[str, Any]
 ASGIReceive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
 ASGISend: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_PIECE: Final = 128 * 1024
+"""Bytes of a body that are counted in one turn of the event loop."""
 
 UNWATCHED: Final = 0.01
 """Seconds that a handler may take before anybody looks whether its client is still there."""
@@ -89,11 +94,11 @@ class Exchange:
 
     # --- the request -----------------------------------------------------------------------
 
-    async def body(self, limit: int) -> bytes:
-        """The whole body.
+    async def body(self, limit: int, most_values: int | None) -> bytes:
+        """Return the whole body.
 
         Raises:
-            Refused: It is larger than `limit` bytes (413).
+            Refused: It is larger than `limit` bytes, or holds more than so many JSON values (413).
             Gone: The client went away before its end.
         """
         length = self.head.length
@@ -107,6 +112,8 @@ class Exchange:
             body: bytes = message.get("body", b"")
             if len(body) > limit:
                 raise _too_large(limit)
+            if most_values is not None and len(body) > most_values:
+                await _check_values(body, most_values)
             return body
         gathered = bytearray()  # bounded by bytes, whatever the number of pieces
         while True:
@@ -118,8 +125,12 @@ class Exchange:
                     await self._discard()
                 raise _too_large(limit)
             if not message.get("more_body"):
-                return bytes(gathered)
+                break
             message = await self._receive()
+        whole = bytes(gathered)
+        if most_values is not None and len(whole) > most_values:
+            await _check_values(whole, most_values)
+        return whole
 
     async def _discard(self) -> None:
         """Read the rest of a body. Most clients send all of it before they read the refusal.
@@ -214,6 +225,19 @@ class Exchange:
     async def end_stream(self, data: bytes = b"") -> None:
         """Write the last of the event stream; if it has ended, nothing happens."""
         await self._send({"type": "http.response.body", "body": data})
+
+
+async def _check_values(body: bytes, most: int) -> None:
+    """Refuse a body that takes long to decode, a piece and a turn of the event loop at a time."""
+    counter = ValueCounter()
+    for start in range(0, len(body), _PIECE):
+        counter.feed(body[start : start + _PIECE])
+        if counter.values > most:
+            reason = f"the body holds more than {most} JSON values (max_json_values)"
+            raise Refused(413, InvalidRequest(reason))
+        if counter.longest_number:
+            raise Refused(413, InvalidRequest(f"the body holds a number of more than {MAX_DIGITS} digits"))
+        await anyio.lowlevel.checkpoint()
 
 
 def _too_large(limit: int) -> Refused:
