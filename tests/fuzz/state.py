@@ -74,7 +74,7 @@ class Sealed:
                 given = rng.choice(list(TEXTS.values()))(rng.choice([200, 20_000])).decode("latin-1")
             elif kind < 0.9:
                 given = spoilt(rng, sealed)
-            other: Any = SimpleNamespace(method="tools/call", params={"name": "y"}, auth=None)
+            other: Any = SimpleNamespace(method="tools/call", params={"name": "y"}, auth=None, peer=None, server=None)
             right = given == sealed
             if right and rng.random() < 0.3:
                 ctx, right = other, False
