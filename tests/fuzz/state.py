@@ -63,9 +63,8 @@ class Sealed:
     async def play(self, rng: random.Random, count: int) -> None:
         """A round of at most so many states. Raises `Violation`."""
         for _ in range(min(ROUND, count)):
-            ctx: Any = SimpleNamespace(
-                method="tools/call", params={"name": "x", "arguments": {"n": rng.randint(0, 3)}}, auth=None
-            )
+            params = {"name": "x", "arguments": {"n": rng.randint(0, 3)}}
+            ctx: Any = SimpleNamespace(method="tools/call", params=params, auth=None, peer=None, server=None)
             value, principal = rng.choice(VALUES), rng.choice(["", "ann"])
             sealed = rng.choice(self._sealers).seal(ctx, value, principal=principal)
             given = sealed
