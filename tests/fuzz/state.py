@@ -52,7 +52,7 @@ class Sealed:
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         keys = [bytes([number]) * 32 for number in range(2)]
-        self._sealers = [RequestStateSealer(keys), RequestStateSealer(keys[::-1], ttl=1e9)]
+        self._sealers = [RequestStateSealer(keys), RequestStateSealer(keys[::-1])]
 
     @classmethod
     @asynccontextmanager
