@@ -60,7 +60,7 @@ class Unsendable(ValueError):
     """A returned value cannot be sent; the text, which the model may read, says why."""
 
 
-class TooDeep(Unsendable):
+class TooDeep(ValueError):
     """A value that contains itself, or is nested deeper than can be written."""
 
     def __init__(self) -> None:

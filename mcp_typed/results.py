@@ -8,6 +8,7 @@ structured data is decided here too (P-06 to P-11).
 from __future__ import annotations
 
 import collections.abc
+import functools
 import json
 import typing
 from collections.abc import Sequence
@@ -16,7 +17,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, cast
 
 import msgspec
 from msgspec import Raw
-from pydantic import Field
+from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from mcp_core import codec
@@ -36,6 +37,7 @@ from mcp_typed.errors import InvalidSignature
 from mcp_typed.foreign import members_of
 from mcp_typed.media import Audio, Image
 from mcp_typed.plain import (
+    CLASSES,
     TooDeep,
     Unsendable,
     blocks_in,
@@ -194,17 +196,18 @@ class Returns:
             return self._checked(value)
         if kind is Result:
             return self._dressed(value)
+        if kind is InputRequiredResult:  # the core sends it to clients that know it
+            return value  # type: ignore[no-any-return]
         if kind is self.scalar:
             return scalar_result(value)
-        if isinstance(value, _READY):
-            return self._checked(value) if isinstance(value, CallToolResult) else cast("Any", value)
-        in_turn = hasattr(kind, "__next__")
+        in_turn = _is_iterator(kind)
         try:
             if in_turn:
                 value = items_of(value)
-            if self._shape is None:
-                return self._plain_result(value, came_in_turn=in_turn)
-            return self._typed_result(self._shape, value)
+            if self._shape is not None:
+                return self._typed_result(self._shape, value)
+            ready = _ready(value)
+            return self._plain_result(value, came_in_turn=in_turn) if ready is None else ready
         except RecursionError:
             raise TooDeep from None
 
@@ -214,7 +217,13 @@ class Returns:
         return CallToolResult(content=[_plain_block(value)] if one else _plain_blocks(value))
 
     def _typed_result(self, shape: Shape, value: Any) -> CallToolResult:
-        validated = shape.validate({"result": value} if self._wrapped else value)
+        try:
+            validated = shape.validate({"result": value} if self._wrapped else value)
+        except ValidationError:
+            ready = _ready(value)
+            if ready is None:
+                raise
+            return self._checked(ready)
         whole = shape.to_json(validated)
         if self._is_content(value):
             content = _plain_blocks(value)
@@ -228,7 +237,7 @@ class Returns:
 
     def _checked(self, result: CallToolResult) -> CallToolResult:
         """A result built by hand, which goes out as it is if it keeps the promise there is."""
-        if self._shape is None or result.is_error:
+        if self._shape is None or isinstance(result, InputRequiredResult) or result.is_error:  # pyright: ignore[reportUnnecessaryIsInstance]
             return result
         given = result.structured_content
         if given is None and not self._made_by_hand:
@@ -254,6 +263,16 @@ class Returns:
         return result
 
 
+@functools.lru_cache(CLASSES)
+def _is_iterator(kind: type[Any]) -> bool:
+    return hasattr(kind, "__next__")
+
+
+def _ready(value: Any) -> CallToolResult | None:
+    """The value, if it is a result already; the core sends requests for input to clients that know them."""
+    return value if isinstance(value, _READY) else None  # type: ignore[return-value] # pyright: ignore[reportReturnType]
+
+
 def _plain_scalar(core: Any) -> type[Any] | None:
     """The Python type of a core schema that says no more than that type."""
     return _EXACT.get(core["type"]) if set(core) <= {"type", "metadata"} else None
@@ -271,7 +290,7 @@ def scalar_result(value: Any) -> CallToolResult:
     return CallToolResult(content=content, structured_content=cast("Any", Raw(b'{"result":%b}' % data)))
 
 
-_READY: Final = (CallToolResult, InputRequiredResult)  # the core sends the latter to clients that know it
+_READY: Final = (CallToolResult, InputRequiredResult)
 _STREAMS: Final = frozenset(
     {
         collections.abc.Iterator,

@@ -75,31 +75,29 @@ class Shape:
             Unsendable: What a serializer gives is not what it was declared to give.
             PydanticSerializationError: It cannot be written.
         """
-        data = self._written_surely(value) if self._is_sure else self._written_watched(value)
+        if self._is_sure:
+            try:
+                data = self._write(value, by_alias=True, warnings=False)
+            except PydanticSerializationError as exc:
+                data = self._tried_again(value, exc)
+        else:
+            outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
+            try:
+                data = self._write(value, by_alias=True, warnings="error")
+                if data.count(b"null") != nulls.seen and not self._fits(data):
+                    data = self._mended(value)
+            except PydanticSerializationError as exc:
+                data = self._tried_again(value, exc)
+            finally:
+                nulls.seen = outer
         return self._scrubbed(value) if _LOST_KEY in data else data
 
-    def _written_surely(self, value: Any) -> bytes:
-        try:
-            return self._write(value, by_alias=True, warnings=False)
-        except PydanticSerializationError:
-            return self._written(value)
-
-    def _written_watched(self, value: Any) -> bytes:
-        outer, nulls.seen = nulls.seen, 0  # a serializer of the author's may write another value meanwhile
-        try:
-            data = self._written(value)
-            return data if data.count(b"null") == nulls.seen or self._fits(data) else self._mended(value)
-        finally:
-            nulls.seen = outer
-
-    def _written(self, value: Any) -> bytes:
-        try:
-            return self._write(value, by_alias=True, warnings="error")
-        except PydanticSerializationError as exc:
-            text = str(exc)
-            if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
-                raise TooDeep from None
-            return self._scrubbed(value) if "surrogates" in text else self._mended(value)
+    def _tried_again(self, value: Any, exc: PydanticSerializationError) -> bytes:
+        """A value that could not be written as it was."""
+        text = str(exc)
+        if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
+            raise TooDeep from None
+        return self._scrubbed(value) if "surrogates" in text else self._mended(value)
 
     def _mended(self, value: Any) -> bytes:
         """A value that did not fit as it was, read once more."""

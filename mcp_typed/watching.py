@@ -137,9 +137,9 @@ def watched(schema: Any, unsure: bool = False) -> Any:
         if name == "keys_schema":
             return inner  # texts in JSON, whatever they are here
         if name == "serialization":
-            return _counted_serialization(
-                with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
-            )
+            watching = with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
+            counts = is_of_author(inner.get("function")) or _may_be_none(schema)
+            return _counted_serialization(watching) if counts else watching
         return watched(inner, below or name in ("definitions", "computed_fields"))
 
     if kind in _FIELDS and _is_nullable(schema):
@@ -159,7 +159,7 @@ def _counted_serialization(serialization: Any) -> Any:
     function = serialization.get("function")
     if not _gives_anything(serialization) or (serialization["type"] == "function-wrap" and not is_of_author(function)):
         return serialization
-    is_known = "return_schema" in serialization
+    is_known, by_author = "return_schema" in serialization, is_of_author(function)
 
     def look(*arguments: Any) -> Any:
         before = nulls.seen
@@ -167,11 +167,24 @@ def _counted_serialization(serialization: Any) -> Any:
         if is_known:  # what it has of the value is written, and counted, by what is declared
             nulls.seen = before
             return given
-        given = to_builtins(given)
+        given = to_builtins(given) if by_author else given
         nulls.seen = before + _count_none(given)
         return given
 
     return {**serialization, "function": look}
+
+
+def _may_be_none(schema: Any) -> bool:
+    """Whether `None` may be somewhere in the values of a core schema."""
+    found = schema["type"] in ("nullable", "none", "any", "literal", "definition-ref")
+
+    def look(inner: Any, name: str) -> Any:
+        nonlocal found
+        found = found or (name != "serialization" and _may_be_none(inner))
+        return inner
+
+    with_parts(schema, look)
+    return found
 
 
 def _count_none(value: Any) -> int:

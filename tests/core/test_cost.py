@@ -20,7 +20,7 @@ from mcp_core.messages import decode_frame
 from mcp_core.session import Handshake
 from mcp_core.types import ClientCapabilities, Implementation
 from tests.core.peers import echo_server
-from tests.fuzz.corpus import BATCHES, SHAPES, TEXTS
+from tests.fuzz.corpus import BATCHES, SHAPES, TEXTS, Shape
 from tests.fuzz.messages import Sink
 
 SIZE: Final = 20_000
@@ -57,32 +57,32 @@ def least(run: Callable[[], object], enough: float) -> float:
     return best
 
 
+def too_slow(shape: Shape) -> str:
+    """Return what is wrong with the time that reading this shape takes at three sizes; nothing where it is linear.
+
+    The small ones come first: where reading is quadratic, the large one would take for ever.
+    """
+    before = float("inf")
+    for size in (SIZE, 4 * SIZE, LARGE):
+        data = shape(size)
+        allowed = NS + NS_PER_BYTE * len(data)
+        took = least(lambda data=data: decode_frame(data), allowed)  # type: ignore[misc]
+        if took > allowed:
+            return f"{took / len(data):.0f} ns a byte for {len(data)} bytes"
+        if took > 6 * before:
+            return f"{took / before:.0f} times as long for 4 times as much"
+        # What is refused at a glance says nothing of how the next size is to be read.
+        before = max(took, allowed / 3)
+    return ""
+
+
 @faults("S-01")
 @faults("S-02")
 @pytest.mark.parametrize("text", TEXTS)
 def test_reading_a_message_is_linear(text: str) -> None:
     """Every shape that is made of this text: alone, and in each place of a message."""
-    slow: dict[str, str] = {}
-    for name, shape in SHAPES.items():
-        if not name.startswith(f"{text}, "):
-            continue
-        data = [shape(size) for size in (SIZE, 4 * SIZE, LARGE)]
-        allowed = NS + NS_PER_BYTE * len(data[2])
-        # The small one first: where reading is quadratic, the large one would take for ever.
-        small = least(lambda data=data: decode_frame(data[0]), NS + NS_PER_BYTE * len(data[0]))  # type: ignore[misc]
-        if small > allowed:
-            slow[name] = f"{small / 1e6:.1f} ms for {len(data[0])} bytes"
-            continue
-        middle = least(lambda data=data: decode_frame(data[1]), NS + NS_PER_BYTE * len(data[1]))  # type: ignore[misc]
-        if middle > allowed:
-            slow[name] = f"{middle / 1e6:.1f} ms for {len(data[1])} bytes"
-            continue
-        large = least(lambda data=data: decode_frame(data[2]), allowed)  # type: ignore[misc]
-        if large > allowed:
-            slow[name] = f"{large / len(data[2]):.0f} ns a byte"
-        # Below a fifth of what is allowed the clock and the caches say more than the code.
-        elif large > allowed / 5 and large > 6 * middle:
-            slow[name] = f"{large / middle:.0f} times as long for 4 times as much"
+    shapes = {name: shape for name, shape in SHAPES.items() if name.startswith(f"{text}, ")}
+    slow = {name: found for name, shape in shapes.items() if (found := too_slow(shape))}
     assert slow == {}
 
 
@@ -100,7 +100,7 @@ def test_reading_a_message_takes_memory_in_proportion(text: str) -> None:
         decode_frame(data)
         _, peak = tracemalloc.get_traced_memory()
         tracemalloc.stop()
-        if peak > 16 * len(data) + 50_000:
+        if peak > 40 * len(data) + 50_000:
             much[name] = f"{peak / len(data):.0f} bytes a byte"
     assert much == {}
 

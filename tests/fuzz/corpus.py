@@ -69,6 +69,8 @@ TEXTS: Final[dict[str, Shape]] = {
     "decimals": lambda n: b"0." + b"1" * n,
     "exponent of many digits": lambda n: b"1e" + b"9" * n,
     "many exponents": lambda n: b"[" + _numbered(b"1e%d", n) + b"]",
+    # Not every reader of floats is quick with what is nearly too large.
+    "large floats": lambda n: b"[" + _many(b"1e308,", n) + b"1]",
     "many keys": lambda n: b"{" + _numbered(b'"k%d":1', n) + b"}",
     "one key again and again": lambda n: b"{" + _many(b'"k":1,', n) + b'"k":1}',
     "one id again and again": lambda n: b"{" + _many(b'"id":1,', n) + b'"id":1}',

@@ -39,7 +39,7 @@ def _frame(data: bytes) -> object:
 
 
 _sealer = RequestStateSealer([b"k" * 32])
-_ctx: Any = SimpleNamespace(method="tools/call", params={"name": "x"}, auth=None)
+_ctx: Any = SimpleNamespace(method="tools/call", params={"name": "x"}, auth=None, peer=None, server=None)
 
 
 def _state(data: bytes) -> object:

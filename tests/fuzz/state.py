@@ -52,7 +52,7 @@ class Sealed:
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         keys = [bytes([number]) * 32 for number in range(2)]
-        self._sealers = [RequestStateSealer(keys), RequestStateSealer(keys[::-1], ttl=1e9)]
+        self._sealers = [RequestStateSealer(keys), RequestStateSealer(keys[::-1])]
 
     @classmethod
     @asynccontextmanager
@@ -63,9 +63,8 @@ class Sealed:
     async def play(self, rng: random.Random, count: int) -> None:
         """A round of at most so many states. Raises `Violation`."""
         for _ in range(min(ROUND, count)):
-            ctx: Any = SimpleNamespace(
-                method="tools/call", params={"name": "x", "arguments": {"n": rng.randint(0, 3)}}, auth=None
-            )
+            params = {"name": "x", "arguments": {"n": rng.randint(0, 3)}}
+            ctx: Any = SimpleNamespace(method="tools/call", params=params, auth=None, peer=None, server=None)
             value, principal = rng.choice(VALUES), rng.choice(["", "ann"])
             sealed = rng.choice(self._sealers).seal(ctx, value, principal=principal)
             given = sealed
@@ -74,7 +73,7 @@ class Sealed:
                 given = rng.choice(list(TEXTS.values()))(rng.choice([200, 20_000])).decode("latin-1")
             elif kind < 0.9:
                 given = spoilt(rng, sealed)
-            other: Any = SimpleNamespace(method="tools/call", params={"name": "y"}, auth=None)
+            other: Any = SimpleNamespace(method="tools/call", params={"name": "y"}, auth=None, peer=None, server=None)
             right = given == sealed
             if right and rng.random() < 0.3:
                 ctx, right = other, False

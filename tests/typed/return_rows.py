@@ -665,7 +665,7 @@ def r_annotated_model() -> Annotated[M, Field(description="mm")]:
     return M(a=1)
 
 
-@observed("S-257").gives(wrapped(titled(type="string")), ["x"], {"result": "x"})
+@observed("S-257").gives(wrapped(titled(type="string", description="just a note")), ["x"], {"result": "x"})
 def r_annotated_str_plain() -> Annotated[str, "just a note"]:
     return "x"
 
@@ -1184,7 +1184,7 @@ def r_audio() -> Audio:
     return Audio(data=b"a")
 
 
-@observed("S-323").gives(None, [{"data": "YQ==", "mimeType": "audio/mp3", "type": "audio"}])
+@observed("S-323").gives(None, [{"data": "YQ==", "mimeType": "audio/mpeg", "type": "audio"}])
 def r_audio_mp3() -> Audio:
     return Audio(data=b"a", format="mp3")
 

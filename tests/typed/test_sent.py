@@ -130,7 +130,7 @@ def returning(annotation: Any, value: Any, **options: Any) -> MCPServer:
         return value() if callable(value) and getattr(value, "__name__", "") == "<lambda>" else value
 
     f.__annotations__["return"] = annotation
-    server = MCPServer("sent")
+    server = MCPServer("sent", mask_errors=False)
     server.add_tool(f, **options)
     return server
 
@@ -291,7 +291,7 @@ ENDLESS = [
 async def test_a_value_without_end_is_an_error(value: Any, annotation: Any) -> None:
     server = returning(type(value) if annotation == "own" else annotation, value)
     if annotation is None:
-        server = MCPServer("sent")
+        server = MCPServer("sent", mask_errors=False)
         server.add_tool(lambda: value, name="f")
     begun = time.process_time()
     async with Client(server) as client:
