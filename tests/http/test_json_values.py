@@ -14,6 +14,7 @@ from mcp_core.transports.streamable_http import HTTPOptions
 from tests.http.asgi import ModernClient, line
 
 MOST = 50_000
+EMPTY: list[list[int]] = [[] for _ in range(MOST // 2 + 100)]
 
 
 def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
@@ -29,7 +30,7 @@ def client(**options: Any) -> ModernClient:
     [
         ([1] * (MOST - 100), True),
         ([1] * (MOST + 100), False),
-        ([[]] * (MOST // 2 + 100), False),
+        (EMPTY, False),
         ({str(n): n for n in range(MOST + 1)}, False),
         ("1,2," * MOST, True),
         ('{"\\' * MOST, True),

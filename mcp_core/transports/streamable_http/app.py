@@ -64,9 +64,10 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
     that goes away for one that cancels, as a 2026-07-28 client always is.
     `max_request_body_size` is in bytes; `max_json_values` are the elements, members, objects and
-    arrays of a body: decoding them holds up everybody else; `session_idle_timeout` and `keep_alive` in seconds: a call that is
-    not answered by then opens its stream, and comments go on open streams. `health_path` answers GET with
-    200. With `auth` and a `token_verifier` every request needs a token, which handlers find as `ctx.auth`.
+    arrays of a body, whose decoding holds up everybody else; `session_idle_timeout` and
+    `keep_alive` in seconds: a call that is not answered by then opens its stream, and comments go
+    on open streams. `health_path` answers GET with 200. With `auth` and a `token_verifier` every
+    request needs a token, which handlers find as `ctx.auth`.
 
     Raises:
         TypeError, ValueError: An option is not what it must be; the text names it.
