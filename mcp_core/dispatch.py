@@ -103,9 +103,10 @@ class Dispatcher:
     def open_whole(self, body: bytes, peer: Peer) -> Call | None:
         """Decode a whole message in one go, as a request of its method; `None` where it takes a closer look.
 
-        It only ever says yes: what is wrong, and of which era it is, `open` finds out.
+        It only ever says yes: what is wrong, and of which era it is, `open` finds out. It leaves large
+        messages alone, which are decoded with more care.
         """
-        if self._middleware:
+        if self._middleware or len(body) >= codec.LARGE:
             return None
         decode = self._decode_whole
         if decode is None:

@@ -271,7 +271,9 @@ class Client:
         self._adopt(revision)
         timeout = self._probe_timeout
         try:
-            found: t.DiscoverResult = await self._request("server/discover", t.RequestParams(), timeout=timeout)
+            found = await self._request("server/discover", t.RequestParams(), timeout=timeout)
+            if not isinstance(found, t.DiscoverResult):  # it asks for input, which this method cannot
+                raise InvalidResult("server/discover was answered with no DiscoverResult")
         except UnsupportedProtocolVersion as exc:
             await self._corrected(exc, again)
         except HTTPRefusal as exc:

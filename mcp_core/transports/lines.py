@@ -137,7 +137,7 @@ class LineChannel:
         self._delivering = False
         self._writing: Pollable | None = None
         self._drain_waiters: list[Waiter] = []
-        self._empty_waiter: Waiter | None = None
+        self._empty_waiters: list[Waiter] = []
         self._broken = False
         self._was_blocking = _set_blocking(write_fd, False)
 
@@ -322,8 +322,8 @@ class LineChannel:
                 self._gather()
         if self._writing is not None:
             self._writing.pause()
-        if self._empty_waiter is not None:
-            self._empty_waiter.set(None)
+        for waiter in self._empty_waiters:
+            waiter.set(None)
         self._wake_one()
         self._deliver()  # and read on, if reading was held
 
@@ -345,7 +345,7 @@ class LineChannel:
         self._waiting = 0
         if self._writing is not None:
             self._writing.pause()
-        for waiter in (*self._drain_waiters, self._empty_waiter):
+        for waiter in (*self._drain_waiters, *self._empty_waiters):
             if waiter is not None:
                 waiter.set(None)
         self.stop()
@@ -355,12 +355,14 @@ class LineChannel:
         self._flush()
         if not self._waiting:
             return
-        self._empty_waiter = waiter = self._backend.waiter()
+        waiter = self._backend.waiter()
+        self._empty_waiters.append(waiter)
         timer = self._backend.call_later(seconds, lambda: waiter.set(None))
         try:
             await waiter.wait()
         finally:
             timer.cancel()
+            self._empty_waiters.remove(waiter)
 
 
 def _has_hung_up(fd: int) -> bool:

@@ -62,10 +62,11 @@ class Handshake:
     async def confirm(self, frame: Notification, message: bytes) -> None:
         """Confirm the handshake, and open the session's own stream. Requests wait for both:
         a server may refuse those that overtake the one, and may ask on the other what their
-        handlers need to know.
+        handlers need to know. Not for longer than `patience`, though: a server may never answer it.
         """
         try:
-            await self._posts.one_way(frame, message)
+            with anyio.move_on_after(self._patience):
+                await self._posts.one_way(frame, message)
             opened = self._listener.start()
             with anyio.move_on_after(_STREAM_OPENS):
                 await opened.wait()
