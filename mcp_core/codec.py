@@ -208,7 +208,6 @@ class Decoder(Generic[T]):
             # it as RecursionError, not as one of its own.
             raise Misfit("nested too deeply") from None
 
-
     def _large(self) -> Callable[[bytes | Raw], T]:
         """Return what decodes large texts in linear time with a small factor.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, cast
 
 import msgspec
 from msgspec import Raw
@@ -41,6 +41,16 @@ else:
     L = TypeVar("L")
 
 _journal = Journal(__name__)
+
+
+_OF_THE_SESSION: Final = frozenset(
+    row.name
+    for row in METHODS.values()
+    if row.is_notification
+    and row.direction != "to_server"
+    and row.name not in ("notifications/progress", "notifications/message", "notifications/cancelled")
+)
+"""Notifications that are of use to a client whatever has become of the request in which they are sent."""
 
 
 class MCPDeprecationWarning(DeprecationWarning):
@@ -327,13 +337,13 @@ class RequestContext(Generic[L]):
     async def notify(self, method: str, params: Any = None) -> None:
         """Send a notification that belongs to this request, of any method.
 
-        After the answer it goes to the client of the session all the same, over HTTP on the stream of its GET
-        (`notifications/elicitation/complete`, for one). Where nothing reaches the client any more, it is
-        dropped with a log record; progress of a request that is answered always is.
+        After the answer it is dropped, unless it belongs to the session as well, as
+        `notifications/elicitation/complete` does: then it is sent all the same, over HTTP on the
+        stream of the client's GET. Where there is none, it is dropped with a log record.
         """
         if not self._is_over:
             await self._send(method, params)
-        elif method != "notifications/progress":
+        elif method in _OF_THE_SESSION:
             message = encode_notification(method, projection.project(params, self.protocol_version))
             if not self._peer.notify_late(message):
                 _journal.warning("%s was not sent: its request is over, and its client has no other stream", method)

@@ -249,8 +249,7 @@ def _server(ctx: RequestContext[Any]) -> str:
 
 def _peerless(ctx: RequestContext[Any]) -> bool:
     """Whether the context was made by hand, with nobody at the other side."""
-    peer: Any = ctx.peer
-    return peer is None
+    return getattr(ctx, "peer", None) is None
 
 
 _TO_URL: Final = bytes.maketrans(b"+/", b"-_")

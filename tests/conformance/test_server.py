@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import io
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -554,7 +555,7 @@ def url() -> Iterator[str]:
         finally:
             process.terminate()
         _, errors = process.communicate(timeout=60)
-    assert errors == ""
+    assert re.fullmatch(r"\S+ is served at http://\S+\n", errors)
 
 
 def post(url: str, message: JSON, **headers: str) -> JSON:

@@ -80,7 +80,10 @@ def test_no_line_of_a_traceback_looks_like_a_record(caplog: pytest.LogCaptureFix
     shown = str(caplog.records[-1].exc_text)
     first, *rest = shown.split("\n")
     assert first == "Traceback (most recent call last):"
-    assert all(text.startswith("  ") for text in rest)
+    *frames, last = [text for text in rest if "forged" not in text]
+    assert all(text.startswith("  ") for text in frames)
+    assert last.startswith(("ValueError: ", " "))
+    assert all(text.startswith("    ") for text in rest if "forged" in text)
     assert not any(control in shown for control in CONTROLS if control not in "\t\n")
     assert any("forged" in text for text in rest)
 

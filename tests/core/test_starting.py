@@ -45,21 +45,17 @@ def test_inside_a_running_loop_nothing_is_left_unawaited(flag: str) -> None:
 async def test_an_option_of_the_other_transport(server: Any, option: str, value: Any) -> None:
     with pytest.raises(TypeError) as caught:
         await server.run_stdio_async(**{option: value})
-    assert str(caught.value) == (
-        f"the transport 'stdio' takes no option {option!r}; 'streamable-http' does: "
-        f'run("streamable-http", {option}={value!r})'
-    )
+    assert str(caught.value) == f"run('stdio') has no option {option!r}; it is one of run('streamable-http')"
 
 
 @pytest.mark.fault("X-33")
 @SERVERS
 def test_run_refuses_it_likewise(server: Any) -> None:
-    with pytest.raises(TypeError, match="the transport 'stdio' takes no option 'port'; 'streamable-http' does"):
+    with pytest.raises(TypeError, match=r"has no option 'port'; it is one of run\('streamable-http'\)"):
         server.run("stdio", port=1)
     with pytest.raises(TypeError) as caught:
         server.run(prot=1)
-    text = "the transport 'stdio' has no option 'prot'; it takes 'max_message_size' and 'drain_timeout'"
-    assert str(caught.value).startswith(text.partition(" and ")[0])
+    assert str(caught.value) == "run('stdio') has no option 'prot'; its options are drain_timeout, max_message_size"
 
 
 @pytest.mark.fault("X-33")
