@@ -289,7 +289,7 @@ class Connection:
         if self._answer_malformed:
             error = InvalidParams(f"the message is larger than {limit} bytes")
             self._out(encode_error(codec.recover_id(head), error))
-        elif (waiter := self._session.resolve(codec.recover_id(head))) is not None:
+        elif (waiter := self._session.resolve_meant(codec.recover_id(head))) is not None:
             waiter.fail(InvalidResult(f"the answer is larger than {limit} bytes"))
 
     def fail(self, request_id: RequestId, error: Exception) -> None:
@@ -436,7 +436,7 @@ class Connection:
             entry.job.cancel()
 
     def _resolved(self, response: Response) -> None:
-        waiter = self._session.resolve(response.id)
+        waiter = self._session.resolve_meant(response.id)
         if waiter is not None:
             waiter.set(response.result)
         else:
@@ -447,7 +447,7 @@ class Connection:
         request_id = response.id
         if request_id is None and not response.is_stray:
             request_id = self._session.only_open()
-        waiter = self._session.resolve(request_id)
+        waiter = self._session.resolve_meant(request_id)
         if waiter is not None:
             waiter.fail(response.error)
         elif response.id is None:
@@ -474,7 +474,7 @@ class Connection:
             return
         # Our request was answered, though not legally: its caller must not wait on.
         request_id = self._session.only_open() if frame.id is None and frame.is_response else frame.id
-        if (waiter := self._session.resolve(request_id)) is not None:
+        if (waiter := self._session.resolve_meant(request_id)) is not None:
             waiter.fail(frame.error)
 
     def _batch(self, message: bytes) -> None:

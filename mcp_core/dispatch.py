@@ -462,14 +462,6 @@ class Call:
             raise exc
         return self.dispatcher.failed(self, exc)
 
-    @property
-    def cancelled(self) -> bytes:
-        """The answer where the task that awaits was cancelled, and the client has not asked for that.
-
-        Its handler may have done so itself. Whoever sends this lets the cancellation go on.
-        """
-        return encode_error(self.request.id, _INTERNAL)
-
     def failed(self, exc: BaseException) -> bytes:
         """The answer where awaiting raised something that is about the request all the same."""
         return self.dispatcher.failed(self, exc)

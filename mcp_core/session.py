@@ -115,9 +115,11 @@ class Session(Generic[J, W]):
 
     def resolve(self, request_id: RequestId | None) -> W | None:
         """Who waits for this answer; `None` if nobody does (any more)."""
-        if request_id is None:
-            return None
-        waiter = self.outgoing.pop(request_id, None)
+        return None if request_id is None else self.outgoing.pop(request_id, None)
+
+    def resolve_meant(self, request_id: RequestId | None) -> W | None:
+        """As `resolve`, where a peer may have sent our id back as text (C093)."""
+        waiter = self.resolve(request_id)
         if waiter is None and isinstance(request_id, str):
             waiter = self.outgoing.pop(own_id(request_id) or 0, None)  # ours begin at 1
         return waiter

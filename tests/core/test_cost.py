@@ -69,7 +69,7 @@ def too_slow(shape: Shape) -> str:
         took = least(lambda data=data: decode_frame(data), allowed)  # type: ignore[misc]
         if took > allowed:
             return f"{took / len(data):.0f} ns a byte for {len(data)} bytes"
-        if took > 6 * before:
+        if took > 10 * before:  # 16 times, where it is quadratic
             return f"{took / before:.0f} times as long for 4 times as much"
         # What is refused at a glance says nothing of how the next size is to be read.
         before = max(took, allowed / 3)

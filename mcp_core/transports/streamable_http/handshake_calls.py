@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend import is_cancellation
 from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
 from mcp_core.dispatch import Call, Refusal
 from mcp_core.errors import HeaderMismatch, InvalidRequest, MCPError, MethodNotFound
@@ -76,10 +75,6 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
     try:
         async with beside(*beside_it, delay=UNWATCHED):
             message = await work.finish()
-    except BaseException as exc:
-        if is_cancellation(exc) and answer is not None and not app.is_ending:
-            await answer.result(call.cancelled)
-        raise
     finally:
         peer.leave(work, call.request.id)
     peer.failure = call.failure

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 from msgspec import Raw
 
 from mcp_core import codec, envelope
-from mcp_core.backend import is_cancellation
 from mcp_core.backend.interruptible import beside, first_step, interruptible, steps_by_hand
 from mcp_core.context import RequestContext
 from mcp_core.dispatch import Call, Refusal
@@ -90,13 +89,8 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
             await _check_parameters(app, exchange, peer, call)
     answer = dispatcher.start(call)
     if isinstance(answer, Call):
-        try:
-            first = call.step() if steps_by_hand() else None
-            answer = await _watched(app, exchange, peer, call, call.request.id) if first is None else first
-        except BaseException as exc:
-            if is_cancellation(exc) and not app.is_ending:
-                await peer.outcome(call.cancelled, None)
-            raise
+        first = call.step() if steps_by_hand() else None
+        answer = await _watched(app, exchange, peer, call, call.request.id) if first is None else first
     await peer.outcome(answer, call.failure)
 
 
