@@ -346,8 +346,7 @@ class LineChannel:
         if self._writing is not None:
             self._writing.pause()
         for waiter in (*self._drain_waiters, *self._empty_waiters):
-            if waiter is not None:
-                waiter.set(None)
+            waiter.set(None)
         self.stop()
 
     async def flush(self, seconds: float) -> None:

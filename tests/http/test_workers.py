@@ -158,7 +158,7 @@ def test_a_key_of_the_users_own_is_used_and_left_where_it_was(monkeypatch: pytes
         for pid in found(crew, 2):
             with open(f"/proc/{pid}/environ", "rb") as environment:
                 assert b"MCPCORE" not in environment.read()
-    params = {"name": "keep", "arguments": {}}
+    params: dict[str, Any] = {"name": "keep", "arguments": {}}
     crew_again = SimpleNamespace(name="crew")
     ctx: Any = SimpleNamespace(method="tools/call", params=params, peer=object(), auth=None, server=crew_again)
     assert RequestStateSealer().open(ctx, state) == "kept"
