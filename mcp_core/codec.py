@@ -169,11 +169,11 @@ def long_text(text: str) -> Raw | str:
 class Decoder(Generic[T]):
     """A compiled decoder of one type."""
 
-    __slots__ = ("_kind", "_of_large", "plainly")
+    __slots__ = ("_careful", "_kind", "plainly")
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
-        self._of_large: Callable[[bytes | Raw], T] | None = None
+        self._careful: Callable[[bytes | Raw], T] | None = None
         self.plainly: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
         """The same, one call shorter, with exceptions of whatever kind: for those who then decode again."""
 
@@ -197,7 +197,7 @@ class Decoder(Generic[T]):
     def unmended(self, data: bytes | Raw) -> T:
         """Decode `data` as `__call__` does, for texts in which lone surrogates have been replaced already."""
         try:
-            return (self.plainly if len(data) < LARGE else self._large())(data)
+            return (self.plainly if len(data) < LARGE else self.carefully)(data)
         # ValidationError is a DecodeError, so it comes first.
         except msgspec.ValidationError as exc:
             raise Misfit(str(exc)) from None
@@ -208,19 +208,20 @@ class Decoder(Generic[T]):
             # it as RecursionError, not as one of its own.
             raise Misfit("nested too deeply") from None
 
-    def _large(self) -> Callable[[bytes | Raw], T]:
-        """Return what decodes large texts in linear time with a small factor.
+    @property
+    def carefully(self) -> Callable[[bytes | Raw], T]:
+        """The same as `plainly`, for texts of `LARGE` bytes and more: linear with a small factor.
 
         msgspec takes a thousand times as long for a number above 1e288 as for any other, so that a
         text of such numbers would hold up the event loop. Python reads them as it reads others,
         but all of them slower.
         """
-        if self._of_large is None:
-            self._of_large = msgspec.json.Decoder(self._kind, float_hook=_float).decode
-        return self._of_large
+        if self._careful is None:
+            self._careful = msgspec.json.Decoder(self._kind, float_hook=_float).decode
+        return self._careful
 
 
-LARGE: Final = 8192
+LARGE: Final = 1024
 """Bytes from which a text can hold so many numbers that it matters how each is read."""
 
 

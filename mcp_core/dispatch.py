@@ -103,10 +103,9 @@ class Dispatcher:
     def open_whole(self, body: bytes, peer: Peer) -> Call | None:
         """Decode a whole message in one go, as a request of its method; `None` where it takes a closer look.
 
-        It only ever says yes: what is wrong, and of which era it is, `open` finds out. It leaves large
-        messages alone, which are decoded with more care.
+        It only ever says yes: what is wrong, and of which era it is, `open` finds out.
         """
-        if self._middleware or len(body) >= codec.LARGE:
+        if self._middleware:
             return None
         decode = self._decode_whole
         if decode is None:
@@ -115,7 +114,7 @@ class Dispatcher:
             # Bytes that are left as they are, are not looked at for wrong UTF-8.
             if not body.isascii() and not codec.is_utf8(body):
                 return None
-            request = decode.plainly(body)
+            request = (decode.plainly if len(body) < codec.LARGE else decode.carefully)(body)
             handler = self._requests[request.method]
             meta = request.params._meta
             revision = self._revision(request.method, meta, peer)

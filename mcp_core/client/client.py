@@ -271,9 +271,7 @@ class Client:
         self._adopt(revision)
         timeout = self._probe_timeout
         try:
-            found = await self._request("server/discover", t.RequestParams(), timeout=timeout)
-            if not isinstance(found, t.DiscoverResult):  # it asks for input, which this method cannot
-                raise InvalidResult("server/discover was answered with no DiscoverResult")
+            found: t.DiscoverResult = await self._request("server/discover", t.RequestParams(), timeout=timeout)
         except UnsupportedProtocolVersion as exc:
             await self._corrected(exc, again)
         except HTTPRefusal as exc:

@@ -18,6 +18,7 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidResult
+from mcp_core.methods import METHODS
 from mcp_core.journal import Journal
 from mcp_core.types.tools import read_structured_null
 
@@ -67,7 +68,8 @@ def read_result(raw: Raw, kind: Any, method: str) -> Any:
 def _second_reading(raw: Raw, kind: Any, method: str, fault: Exception) -> Any:
     try:
         result_type = codec.decoder(_Probe)(raw).result_type
-        if result_type == "input_required":
+        row = METHODS.get(method)
+        if result_type == "input_required" and (row is None or row.may_ask):
             return codec.decoder(t.InputRequiredResult)(raw)
         if result_type == "complete":
             result = _with_unknown_blocks(_mended(codec.decode_any(raw), method), kind)

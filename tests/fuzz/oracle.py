@@ -97,9 +97,11 @@ class Tally:
             nanoseconds = least(again, allowed, nanoseconds)
             self._note(data, nanoseconds, allowed)
 
-    async def took_async(self, data: bytes, nanoseconds: float, again: Callable[[], Awaitable[object]]) -> None:
+    async def took_async(
+        self, data: bytes, nanoseconds: float, again: Callable[[], Awaitable[object]], *, per_byte: float | None = None
+    ) -> None:
         """The same for what is awaited."""
-        allowed = CPU_NS + CPU_NS_PER_BYTE * len(data)
+        allowed = CPU_NS + (CPU_NS_PER_BYTE if per_byte is None else per_byte) * len(data)
         if nanoseconds > allowed or nanoseconds / max(len(data), SHORT) > self.worst_ns:
             for _ in range(REPEATS):
                 begun = time.process_time_ns()
