@@ -18,8 +18,8 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidResult
-from mcp_core.methods import METHODS
 from mcp_core.journal import Journal
+from mcp_core.methods import METHODS
 from mcp_core.types.tools import read_structured_null
 
 __all__ = ["read_result"]
