@@ -36,9 +36,9 @@ TRIES: Final = 9
 faults = pytest.mark.fault
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _no_collection() -> Generator[None, None, None]:
-    """A garbage collection amid a measurement would be counted with it."""
+    """A garbage collection amid a measurement would be counted with it. One walks all that other tests have left."""
     gc.collect()
     gc.disable()
     yield
