@@ -28,8 +28,9 @@ LARGE: Final = 16 * SIZE
 NS_PER_BYTE: Final = 30
 """What `decode_frame` may take for each byte."""
 
-NS: Final = 200_000
-"""What it may take besides, however short the message."""
+NS: Final = 1_000_000
+"""What it may take besides, however short the message: to find out that one is nested too deeply, Python goes down to
+where it ends recursion."""
 
 TRIES: Final = 9
 
