@@ -127,7 +127,8 @@ def mutated(rng: random.Random, data: bytes) -> bytes:
     return data.replace(b"\n", b" ")  # one line, or it would be two messages
 
 
-_IDS: Final = re.compile(r'"id"\s*:\s*(-?[0-9]+|"(?:[^"\\]|\\.)*")', re.S)
+# Looked at ahead, so that they may overlap: where quotes are missing, what one takes for a value another begins with.
+_IDS: Final = re.compile(r'(?="id"\s*:\s*(-?[0-9]+|"(?:[^"\\]|\\.)*"))', re.S)
 
 
 def requests_in(data: bytes) -> tuple[str, ...]:
