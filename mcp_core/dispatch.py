@@ -434,7 +434,7 @@ class Call:
         try:
             done, value = first_step(steps)
         except GeneratorExit as exc:  # nobody closes a coroutine in its first step
-            return self.failed(exc)
+            return self.dispatcher.failed(self, exc)
         except BaseException as exc:
             return self._raised(exc)
         if done:
@@ -459,10 +459,6 @@ class Call:
         if closed or isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
             self.dispatcher.unanswered(self)
             raise exc
-        return self.dispatcher.failed(self, exc)
-
-    def failed(self, exc: BaseException) -> bytes:
-        """The answer where awaiting raised something that is about the request all the same."""
         return self.dispatcher.failed(self, exc)
 
     def close(self) -> None:

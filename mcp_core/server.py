@@ -408,13 +408,7 @@ class Server(Generic[L]):
         peer = _Caller(self, await self.state() if entered is None else entered, headers, notify)
         if isinstance(frame, Request):
             call = self.dispatcher.begin(frame, peer)
-            if isinstance(call, bytes):
-                return call
-            try:
-                return await call
-            except GeneratorExit as exc:
-                # The handler's own; or the caller has closed this coroutine, and gets no value.
-                return call.failed(exc)
+            return call if isinstance(call, bytes) else await call
         if isinstance(frame, Notification):
             await self._notified(frame, peer)
             return None

@@ -157,7 +157,7 @@ class StreamableHTTP:
         self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
         self.store = None if options.event_store is None else GuardedStore(options.event_store)
         self.endings = Endings()
-        self.is_ending = False
+        self._is_ending = False
         self.running: set[Interruptible] = set()
         self._guard = Guard(options.host, options.transport_security)
         self.bearer: BearerGuard | None = None
@@ -213,7 +213,7 @@ class StreamableHTTP:
                 self._refused(exchange, None)
                 await exchange.abandon()
         except BaseException as exc:
-            if self.is_ending and is_cancellation(exc):
+            if self._is_ending and is_cancellation(exc):
                 return  # the server has no more time for it, which is no fault of it
             if not isinstance(exc, Exception):
                 raise
@@ -378,7 +378,7 @@ class StreamableHTTP:
         `async with app.lifespan():`.
         """
         async with self.server.running():
-            self.is_ending = False
+            self._is_ending = False
             self._homes.add()
             try:
                 yield
@@ -408,7 +408,7 @@ class StreamableHTTP:
 
     def end_streams(self) -> None:
         """End what would go on for as long as its client likes; calls under way go on."""
-        self.is_ending = True
+        self._is_ending = True
         self.server.end_subscriptions()
         self.endings.come()
         self.sessions.end_streams()
