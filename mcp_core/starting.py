@@ -6,12 +6,12 @@ Knows no transport; the caller says what is to run.
 from __future__ import annotations
 
 import importlib
-import sys
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
+from mcp_core.backend import has_running_loop
 from mcp_core.errors import LocalProtocolError
 
 __all__ = [
@@ -56,16 +56,7 @@ def refuse_while_loading(call: str) -> None:
 
 def refuse_inside_loop() -> None:
     """Raise `RuntimeError` where an event loop runs already."""
-    trio: Any = sys.modules.get("trio")
-    inside = trio is not None and trio.lowlevel.in_trio_run()
-    asyncio: Any = sys.modules.get("asyncio")
-    if asyncio is not None and not inside:
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return
-        inside = True
-    if inside:
+    if has_running_loop():
         raise RuntimeError(
             "run() starts an event loop, and one is running here already; use: await server.run_stdio_async()"
         )

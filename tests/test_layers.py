@@ -17,7 +17,6 @@ ROOT = Path(__file__).parent.parent
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
     ("codec", "leaving"),
-    ("starting",),
     ("parameter_headers", "forms"),
     ("messages", "types"),
     ("methods", "envelope", "checking"),
@@ -25,7 +24,7 @@ CORE = (
     ("observers", "results", "subscriptions"),
     ("session",),
     ("backend",),
-    ("context", "handlers", "threads", "lifespan", "running"),
+    ("context", "handlers", "threads", "lifespan", "running", "starting"),
     ("dispatch", "connection", "listening", "request_state", "announcer"),
     ("server",),
     ("transports", "jwt_verifier"),

@@ -22,6 +22,7 @@ __all__ = [
     "Waiter",
     "current_backend",
     "current_task",
+    "has_running_loop",
     "holds",
     "is_cancellation",
     "open_backend",
@@ -141,6 +142,15 @@ def running_library() -> str:
     if asyncio is not None and asyncio._get_running_loop() is not None:
         return "asyncio"
     raise RuntimeError("no event loop is running: call this from async code, or use Server.run()")
+
+
+def has_running_loop() -> bool:
+    """Whether an event loop runs the caller."""
+    try:
+        running_library()
+    except RuntimeError:
+        return False
+    return True
 
 
 def is_cancellation(exc: BaseException) -> bool:

@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend import is_cancellation, running_library
+from mcp_core.backend import has_running_loop, is_cancellation
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
 from mcp_core.journal import Journal
 
@@ -94,11 +94,8 @@ def pass_on(exc: BaseException) -> None:
     """
     if isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
         raise exc
-    if isinstance(exc, GeneratorExit):
-        try:
-            running_library()
-        except RuntimeError:
-            raise exc from None  # the loop is gone, and the coroutine is being closed
+    if isinstance(exc, GeneratorExit) and not has_running_loop():
+        raise exc  # the loop is gone, and the coroutine is being closed
 
 
 def _typed(params: Any, kind: Any) -> Any:

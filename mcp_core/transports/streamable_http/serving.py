@@ -12,7 +12,7 @@ import socket
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
-from mcp_core.backend import running_library
+from mcp_core.backend import has_running_loop
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.address import say_where
 from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
@@ -21,14 +21,6 @@ if TYPE_CHECKING:
     from mcp_core.server import Server
 
 __all__ = ["serve"]
-
-
-def _is_running() -> bool:
-    try:
-        running_library()
-    except RuntimeError:
-        return False
-    return True
 
 
 def _has_httptools() -> bool:
@@ -83,7 +75,7 @@ def serve(
         ValueError: uvicorn has no such loop, or the workers could not serve together.
     """
     check_settings(host, port, workers, loop)
-    if _is_running():
+    if has_running_loop():
         raise RuntimeError("an event loop is running already; serve streamable_http_app() there")
     try:
         import uvicorn
