@@ -5,7 +5,6 @@ Knows no server. The Inspector is a program for Node.js that npm fetches.
 
 from __future__ import annotations
 
-import os
 import shutil
 import signal
 import subprocess
@@ -14,6 +13,8 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
+
+from mcp_core.transports.process import signal_group
 
 __all__ = ["INSPECTOR", "NoNode", "run_inspector"]
 
@@ -76,20 +77,10 @@ def _signals_raise() -> Generator[None, None, None]:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the whole group, if some of it is left."""
-    _tell(process, signal.SIGTERM)
+    signal_group(process, signal.SIGTERM)
     try:
         process.wait(GRACE)
     except subprocess.TimeoutExpired:
         pass
-    _tell(process, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+    signal_group(process, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
     process.wait()
-
-
-def _tell(process: subprocess.Popen[bytes], number: int) -> None:
-    try:
-        if sys.platform == "win32":
-            process.terminate()
-        else:
-            os.killpg(process.pid, number)
-    except (OSError, ValueError):
-        return  # nobody is left

@@ -26,7 +26,7 @@ from mcp_core.errors import ConnectionClosed
 from mcp_core.journal import shown
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 
-__all__ = ["StdioServerParameters", "open_process"]
+__all__ = ["StdioServerParameters", "open_process", "signal_group"]
 
 GRACE: Final = 2.0
 """Seconds that the process has after each step of its shutdown."""
@@ -274,21 +274,24 @@ async def _end(process: subprocess.Popen[bytes]) -> None:
     for number in _SIGNALS:
         if not _is_alive(process):
             break
-        _send(process, number)
+        signal_group(process, number)
         await _comes_true(lambda: not _is_alive(process), GRACE)
     if _has_ended(process):
         process.wait()
 
 
-def _send(process: subprocess.Popen[bytes], number: int) -> None:
-    """Signal the process and its children."""
+def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
+    """Signal a process that leads a session of its own, and its children; on Windows, end the process.
+
+    If none of them is left, nothing happens.
+    """
     try:
         if sys.platform == "win32":
             process.terminate()
         else:
             os.killpg(process.pid, number)
     except (OSError, ValueError):
-        return  # it has ended by itself
+        return  # nobody is left
 
 
 async def _comes_true(what: Callable[[], bool], seconds: float) -> bool:
