@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from msgspec import Raw
@@ -337,7 +337,7 @@ class Connection:
         out: Out = self._out if batch is None else batch.open()
         self._bytes_in_flight += size
         entry.job = self._backend.spawn(
-            self._run(request, entry, answer, out), lambda: self._closed(request.id, entry, answer, size, batch)
+            self._run(request, entry, answer, out), partial(self._closed, request.id, entry, answer, size, batch)
         )
 
     async def _run(self, request: Request, entry: Incoming[Job], work: Pending, out: Out) -> None:

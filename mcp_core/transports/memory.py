@@ -94,7 +94,7 @@ class MemoryChannel:
             message = self._queue.popleft()
             self._size -= len(message)
             receiver.receive(message)
-        if self._size <= HIGH_WATER:
+        if self._waiters and self._size <= HIGH_WATER:
             self._wake()
 
     def _wake(self) -> None:
