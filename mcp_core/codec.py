@@ -187,26 +187,22 @@ class Decoder(Generic[T]):
             Misfit: Another shape, a number out of range, or too deep.
         """
         try:
-            return self.unmended(data)
-        except Undecodable:
+            return (self.plainly if len(data) < LARGE else self.carefully)(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+            fault = _fault(exc)
+        if isinstance(fault, Undecodable):
             mended = replace_lone_surrogates(bytes(data))
-            if mended == data:
-                raise
-            return self.unmended(mended)
+            if mended != data:
+                return self.unmended(mended)
+        raise fault
 
     def unmended(self, data: bytes | Raw) -> T:
         """Decode `data` as `__call__` does, for texts in which lone surrogates have been replaced already."""
         try:
             return (self.plainly if len(data) < LARGE else self.carefully)(data)
-        # ValidationError is a DecodeError, so it comes first.
-        except msgspec.ValidationError as exc:
-            raise Misfit(str(exc)) from None
-        except (msgspec.DecodeError, UnicodeDecodeError) as exc:
-            raise Undecodable(str(exc)) from None
-        except RecursionError:
-            # The peer chooses the nesting depth, and msgspec reports too much of
-            # it as RecursionError, not as one of its own.
-            raise Misfit("nested too deeply") from None
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
+            fault = _fault(exc)
+        raise fault
 
     @property
     def carefully(self) -> Callable[[bytes | Raw], T]:
@@ -219,6 +215,15 @@ class Decoder(Generic[T]):
         if self._careful is None:
             self._careful = msgspec.json.Decoder(self._kind, float_hook=_float).decode
         return self._careful
+
+
+def _fault(exc: Exception) -> Misfit | Undecodable:
+    """Return what a decoder of msgspec means by its exception."""
+    if isinstance(exc, RecursionError):
+        # The peer chooses the nesting depth, and msgspec reports too much of it so.
+        return Misfit("nested too deeply")
+    # A ValidationError is a DecodeError, too.
+    return (Misfit if isinstance(exc, msgspec.ValidationError) else Undecodable)(str(exc))
 
 
 LARGE: Final = 1024

@@ -325,6 +325,8 @@ def id_bytes(request_id: RequestId) -> bytes:
     return b"%d" % request_id if type(request_id) is int else codec.encode(request_id)
 
 
+_LF, _CR = codec.LF, codec.CR
+
 _LONG: Final = 4096
 """Bytes from which a copy costs more than the view that saves it."""
 
@@ -341,7 +343,7 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
     Raises:
         codec.Undecodable: Ready bytes with line breaks in them are not JSON.
     """
-    if codec.LF in result or codec.CR in result:
+    if _LF in result or _CR in result:
         result = codec.compact(result)
     shown = b"%d" % request_id if type(request_id) is int else id_bytes(request_id)
     if tail:

@@ -346,9 +346,9 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
     meta = looked_at._meta
     plain = (
         type(content) is list
-        and type(looked_at.is_error) is bool
+        and ((is_error := looked_at.is_error) is False or is_error is True)
         and (meta is None or type(meta) is dict)
-        and type(looked_at.result_type) is str
+        and ((result_type := looked_at.result_type) is _DEFAULT_TYPE or type(result_type) is str)
     )
     long = False
     for block in content if plain else ():

@@ -73,10 +73,12 @@ class _Call:
     def abandon(self) -> None:
         """Wait no longer: what its code asks of the event loop is cancelled. On the loop."""
         self.abandoned = True
-        for scope in list(self._scopes):
-            scope.cancel()
-        for held in list(self._held):
-            _settle(held, _abandoned())
+        if self._scopes:
+            for scope in list(self._scopes):
+                scope.cancel()
+        if self._held:
+            for held in list(self._held):
+                _settle(held, _abandoned())
 
     # --- from the thread to the loop --------------------------------------------------------
 

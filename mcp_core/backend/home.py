@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from mcp_core.journal import Journal
 
@@ -23,12 +23,16 @@ def running_loop() -> Any:
     Raises:
         RuntimeError: Neither does.
     """
-    trio = sys.modules.get("trio")
+    trio = _loaded("trio")
     if trio is not None and trio.lowlevel.in_trio_run():
         return trio.lowlevel.current_trio_token()
-    import asyncio
-
+    asyncio = _loaded("asyncio")
+    if asyncio is None:
+        raise RuntimeError("no running event loop")
     return asyncio.get_running_loop()
+
+
+_loaded: Final[Callable[[str], Any]] = sys.modules.get
 
 
 class Home:

@@ -125,9 +125,13 @@ class Homes:
         self._detach: weakref.WeakKeyDictionary[Any, Callable[[], None]] = weakref.WeakKeyDictionary()
         self._last: Callable[[], Any] = lambda: None
 
-    def is_known(self) -> bool:
-        """Whether the running loop is one of them, and the one that was here last."""
-        return self._last() is running_loop()
+    def has_running(self) -> bool:
+        """Whether the one that was added last runs, in whatever thread: it publishes for all of them."""
+        loop = self._last()
+        try:
+            return loop is not None and loop.is_running()
+        except AttributeError:  # the token of trio's
+            return loop is running_loop()
 
     def add(self) -> None:
         """Add the running loop, if it is not there."""
@@ -195,8 +199,8 @@ class StreamableHTTP:
 
     @property
     def is_ready(self) -> bool:
-        """Whether changes that are announced reach the running loop."""
-        return self._homes.is_known()
+        """Whether changes that are announced are published."""
+        return self._homes.has_running()
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""
@@ -293,7 +297,7 @@ class StreamableHTTP:
             await post_modern(self, exchange, body, auth)
             return
         # Members may be spelt with escapes: of a slash there are two.
-        may_be_modern = CLAIM in body or b"\\u" in body or b"\\/" in body
+        may_be_modern = CLAIM in body or (b"\\" in body and (b"\\u" in body or b"\\/" in body))
         stateless = self.options.stateless_http
         if stateless and not may_be_modern and await post_stateless(self, exchange, body, auth):
             return

@@ -178,19 +178,18 @@ class Exchange:
         self.started = self._ended = True
         if body and self._observers.message_sent:
             self.tell(body)
+        length = (b"content-length", b"%d" % len(body))
+        fields = [_JSON, length, *headers] if body else [length, *headers]
         try:
-            await self._respond(status, body, headers)
+            await self._asgi_send({"type": "http.response.start", "status": status, "headers": fields})
+            await self._asgi_send({"type": "http.response.body", "body": body})
         except OSError:
             return  # the client has gone, and with it whoever would have read this
 
     async def publish(self, status: int, body: bytes, headers: Iterable[Header]) -> None:
         """Answer with JSON that is no message."""
         self.started = self._ended = True
-        await self._respond(status, body, headers)
-
-    async def _respond(self, status: int, body: bytes, headers: Iterable[Header]) -> None:
-        length = (b"content-length", b"%d" % len(body))
-        fields = [_JSON, length, *headers] if body else [length, *headers]
+        fields = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
         await self._asgi_send({"type": "http.response.start", "status": status, "headers": fields})
         await self._asgi_send({"type": "http.response.body", "body": body})
 
