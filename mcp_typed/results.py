@@ -31,6 +31,7 @@ from mcp_core.types import (
     ResourceLink,
     TextContent,
     text_block,
+    text_blocks,
 )
 from mcp_typed.annotations import arms, leaves, meaning
 from mcp_typed.errors import InvalidSignature
@@ -384,7 +385,7 @@ def _blocks(value: Any, data: bytes) -> list[ContentBlock]:
     """One text block, or one for each element of a list or tuple that is not empty (P-06)."""
     try:
         if _is_listing(value) and data[:1] == b"[" and data != b"[]":
-            return [_element_block(element) for element in _array.decode(data)]
+            return _element_blocks(_array.decode(data))
         return [text_block(text_of(data))]
     except msgspec.DecodeError:
         fault = find_non_finite(json.loads(data))
@@ -393,10 +394,14 @@ def _blocks(value: Any, data: bytes) -> list[ContentBlock]:
         raise fault from None
 
 
-def _element_block(element: Raw) -> ContentBlock:
-    """An element as `text_of` would have it, without a copy of its bytes."""
-    text = msgspec.json.format(element, indent=2).decode()
-    return text_block(text if text[0] != '"' else text_of(bytes(element)))
+def _element_blocks(elements: list[Raw]) -> list[ContentBlock]:
+    """Each element as `text_of` would have it, without a copy of its bytes."""
+    texts = [_format(element, indent=2).decode() for element in elements]
+    shown = [text if text[0] != '"' else text_of(bytes(e)) for text, e in zip(texts, elements, strict=True)]
+    return cast("list[ContentBlock]", text_blocks(shown))
+
+
+_format: Final = msgspec.json.format
 
 
 def _is_listing(value: object) -> bool:

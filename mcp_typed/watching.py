@@ -246,7 +246,6 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
     nullable = [name for name, field in fields.items() if _is_nullable(field)]
     if schema["type"] == "dataclass":
         return _counting(attrgetter(*nullable), len(nullable)) if nullable else None
-    count_none = _counting(itemgetter(*nullable), len(nullable)) if nullable else None
     # What is cached in an instance stands among its members.
     mro: tuple[type[Any], ...] = cls.__mro__
     defined: list[Any] = [item for base in mro for item in vars(base).values()]
@@ -255,15 +254,35 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
     def is_whole(value: Any) -> bool:
         return isinstance(value, cls) and names <= value.__dict__.keys()
 
+    # One call for each instance is what this costs, so what they have in common is written three times.
+    # The first two questions are the cheap ones, and nearly always enough.
+
     def look(value: Any) -> Any:
-        # The first two questions are the cheap ones, and nearly always enough.
         if (type(value) is not cls or len(value.__dict__) != count or caches) and not is_whole(value):
             raise _refused(value)
-        if count_none is not None:
-            count_none(value.__dict__)
         return value
 
-    return look
+    def look_at_one(value: Any) -> Any:
+        members = value.__dict__
+        if (type(value) is not cls or len(members) != count or caches) and not is_whole(value):
+            raise _refused(value)
+        if members[nullable[0]] is None:
+            nulls.seen += 1
+        return value
+
+    def look_at_several(value: Any) -> Any:
+        members = value.__dict__
+        if (type(value) is not cls or len(members) != count or caches) and not is_whole(value):
+            raise _refused(value)
+        found = read(members)
+        if None in found:
+            nulls.seen += found.count(None)
+        return value
+
+    if not nullable:
+        return look
+    read = itemgetter(*nullable)
+    return look_at_one if len(nullable) == 1 else look_at_several
 
 
 def _counting(read: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
@@ -274,7 +293,7 @@ def _counting(read: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
         if count == 1:
             nulls.seen += members is None
         elif None in members:
-            nulls.seen += sum(member is None for member in members)
+            nulls.seen += members.count(None)
         return value
 
     return look

@@ -6,6 +6,7 @@ Spec: server/tools, "Tool Result"; server/resources, "Resource Contents",
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
@@ -28,6 +29,7 @@ __all__ = [
     "TextResourceContents",
     "UnknownContent",
     "text_block",
+    "text_blocks",
 ]
 
 
@@ -61,6 +63,11 @@ def text_block(text: str) -> TextContent:
     """`TextContent(text=text)` without the look at `type=`, for code that makes many."""
     block: TextContent = _construct(TextContent, text=text)
     return block
+
+
+def text_blocks(texts: Iterable[str]) -> list[TextContent]:
+    """A text block for each of these, without a call of Python's for each."""
+    return [_construct(TextContent, text=text) for text in texts]
 
 
 class ImageContent(MetaObject, metaclass=BlockMeta, tag_field="type", tag="image", kw_only=True):
