@@ -369,7 +369,8 @@ class MCPServer:
         if params.cursor is not None:
             raise InvalidParams("Unknown cursor: the list has one page")
         if self._list is None:
-            self._list = t.Prepared(t.ListToolsResult(tools=[tool.listed for tool in self._tools.values()]))
+            tools = [tool.listed for tool in self._tools.values()]
+            self._list = t.Prepared(t.ListToolsResult(tools=tools), same_for_all=True)
         return self._list
 
     def _on_call_tool(self, ctx: RequestContext[Any], params: t.RawCallToolParams) -> Any:

@@ -9,6 +9,7 @@ from mcp_core.types import (
     CallToolResult,
     ListToolsResult,
     PaginatedRequestParams,
+    Prepared,
     TextContent,
     Tool,
 )
@@ -20,8 +21,11 @@ TOOL = Tool(
 )
 
 
-async def list_tools(ctx: RequestContext, params: PaginatedRequestParams) -> ListToolsResult:
-    return ListToolsResult(tools=[TOOL])
+LISTING = Prepared(ListToolsResult(tools=[TOOL]), same_for_all=True)
+
+
+async def list_tools(ctx: RequestContext, params: PaginatedRequestParams) -> Prepared[ListToolsResult]:
+    return LISTING
 
 
 async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:

@@ -21,7 +21,8 @@ LISTED = [listed("echo", "text"), listed("add", "a", "b"), listed("records", "co
 TOOLS = [msgspec.convert(tool, Tool) for tool in LISTED]
 
 
-LISTING = Prepared(ListToolsResult(tools=TOOLS))  # encoded once: TOOLS has them all before the first request
+# Encoded once: TOOLS has them all before the first request.
+LISTING = Prepared(ListToolsResult(tools=TOOLS), same_for_all=True)
 
 
 async def list_tools(ctx: RequestContext, params: PaginatedRequestParams) -> Prepared[ListToolsResult]:

@@ -17,7 +17,8 @@ from mcp_core.types import (
 
 OBJECT = {"type": "object"}
 TOOLS = Prepared(
-    ListToolsResult(tools=[Tool(name="stock", input_schema=OBJECT), Tool(name="hours", input_schema=OBJECT)])
+    ListToolsResult(tools=[Tool(name="stock", input_schema=OBJECT), Tool(name="hours", input_schema=OBJECT)]),
+    same_for_all=True,
 )
 STOCK = Raw(b'{"dune": 3, "emma": 0}')
 

@@ -130,18 +130,27 @@ class Prepared(Generic[R_co]):
     A handler that returns the same `Prepared` again costs no encoding. `value` must not
     be changed after the first use; make a new `Prepared` instead. Middleware sees
     `value`; a middleware that returns another object bypasses the kept bytes.
+
+    With `same_for_all`, every caller gets this result, whoever it is. Over HTTP a list of tools
+    is then looked through once for parameters that headers repeat, and not once for each caller.
     """
 
-    __slots__ = ("_bytes", "_value")
+    __slots__ = ("_bytes", "_same_for_all", "_value")
 
-    def __init__(self, value: R_co) -> None:
+    def __init__(self, value: R_co, *, same_for_all: bool = False) -> None:
         self._value = value
+        self._same_for_all = same_for_all
         self._bytes: dict[Hashable, tuple[bytes, bytes]] = {}
 
     @property
     def value(self) -> R_co:
         """The result itself."""
         return self._value
+
+    @property
+    def same_for_all(self) -> bool:
+        """Whether every caller gets it."""
+        return self._same_for_all
 
     def kept(self, key: Hashable) -> tuple[bytes, bytes] | None:
         """The bytes kept under this key, if any: a result and its tail."""

@@ -604,6 +604,37 @@ async def test_many_callers_of_one_list_are_each_read_once() -> None:
     assert len(marks._lists) == 1
 
 
+async def test_a_list_that_is_the_same_for_all_is_read_once() -> None:
+    """Every page has to say so, and a change is heard of all the same."""
+    marked = [t.Tool(name="x", input_schema=MARKED)]
+    pages: dict[str | None, Any] = {}
+    reads: list[str | None] = []
+
+    def list_tools(ctx: RequestContext, params: t.PaginatedRequestParams) -> Any:
+        reads.append(params.cursor)
+        return pages[params.cursor]
+
+    app = StreamableHTTP(Server("s", on_list_tools=list_tools, on_call_tool=ok), HTTPOptions())
+    client = ModernClient(app)
+    marks: Any = app.marks
+
+    async def statuses() -> list[int]:
+        """One call each, with a header that is wrong, of five callers."""
+        wrong: dict[str, Any] = {"headers": {"mcp-param-region": "eu"}}
+        marks.forget(ToolsListChanged())
+        reads.clear()
+        return [(await client.call("x", {"region": "us"}, meta={"u": user}, **wrong)).status for user in range(5)]
+
+    pages[None] = t.Prepared(t.ListToolsResult(tools=marked), same_for_all=True)
+    assert (await statuses(), reads) == ([400] * 5, [None])
+    pages[None] = t.Prepared(t.ListToolsResult(tools=[]), same_for_all=True)
+    assert (await statuses(), reads) == ([200] * 5, [None])
+    pages[None] = t.Prepared(t.ListToolsResult(tools=[], next_cursor="2"), same_for_all=True)
+    pages["2"] = t.Prepared(t.ListToolsResult(tools=marked))
+    assert (await statuses(), reads) == ([400] * 5, [None, "2"] * 5)
+    assert len(marks._callers) == 5
+
+
 @pytest.mark.parametrize(("callers", "size"), [(3, 10**9), (10**9, 2500)])
 async def test_callers_whose_marks_are_kept_are_bounded(
     callers: int, size: int, monkeypatch: pytest.MonkeyPatch

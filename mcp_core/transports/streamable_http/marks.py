@@ -73,18 +73,21 @@ class Marks:
         self._callers: OrderedDict[bytes, _List] = OrderedDict()
         self._lists: dict[bytes, _List] = {}
         self._bytes = 0
+        self._for_all: dict[str, Marked] | None = None
+        """The marks that every caller sees, where the author says that the list is the same for all."""
         self._tools: dict[int, tuple[Tool, Marked]] = {}
         self._pages: dict[int, tuple[Any, dict[str, Marked]]] = {}
         self._changes = 0
 
     def known(self, ctx: RequestContext[Any]) -> Mapping[str, Marked] | None:
         """The marks of all tools that the caller of this request sees; `None` until that is known."""
+        if self._for_all is not None:
+            return self._for_all
         caller = _caller_of(ctx)
-        kept = None if caller is None else self._callers.get(caller)
-        if kept is None:
+        if caller is None or caller not in self._callers:
             return None
-        self._callers.move_to_end(cast("bytes", caller))
-        return kept.marked
+        self._callers.move_to_end(caller)
+        return self._callers[caller].marked
 
     async def of(self, ctx: RequestContext[Any], peer: Peer) -> Marked | None:
         """The marks of the tool that is called; `None` if they cannot be found out.
@@ -100,9 +103,12 @@ class Marks:
             read = await self._read(ctx, peer)
             if read is None:
                 return None
+            marked, same_for_all = read
             if changes == self._changes:  # otherwise what was read may be old already
-                self._keep(_caller_of(ctx), read)
-            marked = read
+                if same_for_all:
+                    self._for_all = marked
+                else:
+                    self._keep(_caller_of(ctx), marked)
         return marked.get(name, _NONE)
 
     def forget(self, event: Event) -> None:
@@ -112,6 +118,7 @@ class Marks:
             for kept in (self._callers, self._lists, self._tools, self._pages):
                 kept.clear()
             self._bytes = 0
+            self._for_all = None
 
     def _keep(self, caller: bytes | None, marked: dict[str, Marked]) -> None:
         if caller is None or caller in self._callers:
@@ -146,12 +153,16 @@ class Marks:
             return None
         return _NONE if tool is None else _marked(tool.name, tool.input_schema)
 
-    async def _read(self, ctx: RequestContext[Any], peer: Peer) -> dict[str, Marked] | None:
-        """Read the whole list, as the caller would see it. Neither middleware nor observers see that."""
+    async def _read(self, ctx: RequestContext[Any], peer: Peer) -> tuple[dict[str, Marked], bool] | None:
+        """Read the whole list, as the caller would see it: what it marks, and whether all callers see the same.
+
+        Neither middleware nor observers see that.
+        """
         marked: dict[str, Marked] = {}
+        same_for_all = True
         cursor: str | None = None
         if not self._server.serves("tools/list"):
-            return marked
+            return marked, same_for_all
         for _ in range(_MOST_PAGES):
             params: dict[str, Any] = {"_meta": ctx.meta} if cursor is None else {"_meta": ctx.meta, "cursor": cursor}
             try:
@@ -164,8 +175,9 @@ class Marks:
                 _journal.error("the handler of tools/list raised %s", type(exc).__name__, exc=exc)
                 return None
             marked.update(found)
+            same_for_all = same_for_all and isinstance(page, Prepared) and page.same_for_all
             if cursor is None:
-                return marked
+                return marked, same_for_all
         _journal.error("tools/list has more than %d pages", _MOST_PAGES)
         return None
 
