@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import NoneType
 from typing import Annotated, Any, Final, Literal, Optional, cast
 
+from msgspec import Raw
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
@@ -93,16 +94,30 @@ class Arguments:
                     raise InvalidParams("the arguments are nested too deeply") from None
                 raise self._explained(arguments, exc) from None
         try:
-            given: Any = codec.decode_any(arguments)
-        except (codec.Misfit, codec.Undecodable):  # a number out of range, of which the report tells
-            raise self._explained(arguments, first) from None
-        mended = {name: _parsed(value) if name in self._no_strings else value for name, value in given.items()}
-        if mended != given:
+            mended = self._with_parsed_strings(arguments)
+        except (codec.Misfit, codec.Undecodable):
+            mended = None
+        if mended is not None:
             try:
-                return self.validate(codec.encode(mended))
+                return self.validate(mended)
             except ValidationError:
                 pass
         raise self._explained(arguments, first) from None
+
+    def _with_parsed_strings(self, arguments: bytes) -> bytes | None:
+        """Return arguments with what stands in strings that cannot be meant as such; `None` if there are none (P-15).
+
+        Nothing else is decoded: it may be large.
+        """
+        given = _members(arguments)
+        parsed: dict[str, Any] = {}
+        for name in self._no_strings & given.keys():
+            if memoryview(given[name])[:1] == b'"':
+                text = codec.decode_any(given[name])
+                value = _parsed(text)
+                if value is not text:
+                    parsed[name] = value
+        return codec.encode({**given, **parsed}) if parsed else None
 
     def _marked(self, plan: Plan, keywords: Any) -> Mirrored | None:
         try:
@@ -192,6 +207,8 @@ class Arguments:
             return not any(fault["loc"][:1] == (name,) for fault in faults)
         return True
 
+
+_members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
 
 _EXPLAINED: Final = 10
 """Faults up to which unknown names are explained."""
