@@ -73,6 +73,11 @@ class Observers:
         for moment in MOMENTS:
             setattr(self, moment, tuple((o, getattr(o, moment)) for o in self._all if hasattr(o, moment)))
 
+    def sent(self, message: bytes) -> None:
+        """Tell of a message that goes out."""
+        if self.message_sent:
+            self.tell(self.message_sent, message)
+
     def tell(self, hooks: tuple[Hook, ...], *what: Any) -> None:
         """Call all observers of one moment. None of them can harm what it watches."""
         for observer, call in hooks:

@@ -641,7 +641,8 @@ def _level_kept(handler: HandlerFunction) -> HandlerFunction:
 def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
     if handshake is not None and params.uri not in handshake.subscriptions:
-        check_subscriptions([*handshake.subscriptions, params.uri])
+        if params.uri not in handshake.subscriptions:
+            check_subscriptions([params.uri], others=len(handshake.subscriptions))
         handshake.subscriptions.add(params.uri)
     return t.EmptyResult()
 

@@ -110,13 +110,13 @@ class InProcessBus:
         return remove
 
 
-def check_subscriptions(uris: Collection[str]) -> None:
-    """Check that a client may be subscribed to these resources at a time.
+def check_subscriptions(uris: Collection[str], others: int = 0) -> None:
+    """Check that a client may be subscribed to these resources at a time, and to so many others.
 
     Raises:
         InvalidParams: There are too many, or the URI of one is too long.
     """
-    if len(uris) > MAX_SUBSCRIPTIONS:
+    if len(uris) + others > MAX_SUBSCRIPTIONS:
         raise InvalidParams(f"a client may subscribe to {MAX_SUBSCRIPTIONS} resources at a time; unsubscribe first")
     if any(len(uri) > MAX_URI for uri in uris):
         raise InvalidParams(f"the URI of a resource to subscribe to may have {MAX_URI} characters")

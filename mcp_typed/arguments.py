@@ -112,7 +112,7 @@ class Arguments:
         given = _members(arguments)
         parsed: dict[str, Any] = {}
         for name in self._no_strings & given.keys():
-            if memoryview(given[name])[:1] == b'"':
+            if bytes(memoryview(given[name])[:1]) == b'"':
                 text = codec.decode_any(given[name])
                 value = _parsed(text)
                 if value is not text:

@@ -229,12 +229,6 @@ class StreamableHTTP:
             peer = LonePeer(self, exchange, self.server.entered, None, None)
             self.server.dispatcher.refused_request(exchange.asked, peer, answer)
 
-    def tell(self, message: bytes) -> None:
-        """Tell observers of a message that goes out, if there are any."""
-        observers = self.server.observers
-        if observers.message_sent:
-            observers.tell(observers.message_sent, message)
-
     async def _other(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         if scope["type"] == "lifespan":
             await self._live(receive, send)

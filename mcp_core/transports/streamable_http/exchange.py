@@ -168,10 +168,8 @@ class Exchange:
     # --- the response ----------------------------------------------------------------------
 
     def tell(self, message: bytes) -> None:
-        """Tell observers of a message that goes out, if there are any."""
-        observers = self._observers
-        if observers.message_sent:
-            observers.tell(observers.message_sent, message)
+        """Tell observers of a message that goes out."""
+        self._observers.sent(message)
 
     async def reply(self, status: int, body: bytes = b"", headers: Iterable[Header] = ()) -> None:
         """Answer with one JSON-RPC message, or none."""

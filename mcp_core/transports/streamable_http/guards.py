@@ -6,6 +6,7 @@ Spec: basic/transports/streamable-http, "Security & Endpoint".
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
@@ -97,8 +98,7 @@ class Guard:
             return self._let_in(scheme, lines)
         lasting = tuple([line for line in lines if line[0] in KEPT])
         base = self._admitted.get((scheme, lasting)) or self._let_in(scheme, lasting)
-        if sum([len(name) + len(value) for name, value in others]) > MAX_HEADER_BYTES:
-            raise Refused(431, InvalidRequest(_TOO_LARGE))
+        _check_bytes(others)
         return base.extended(lines, others) or Head(lines)
 
     def _let_in(self, scheme: str, lines: tuple[Header, ...]) -> Head:
@@ -159,12 +159,13 @@ def _is_same(origin: bytes, host: bytes | None) -> bool:
     return host is not None and scheme in (b"http", b"https") and name == host.strip().lower()
 
 
-_TOO_LARGE: Final = f"the headers are larger than {MAX_HEADER_BYTES} bytes"
+def _check_bytes(lines: Iterable[Header]) -> None:
+    if sum([len(name) + len(value) for name, value in lines]) > MAX_HEADER_BYTES:
+        raise Refused(431, InvalidRequest(f"the headers are larger than {MAX_HEADER_BYTES} bytes"))
 
 
 def _check_size(lines: tuple[Header, ...]) -> None:
-    if sum(len(name) + len(value) for name, value in lines) > MAX_HEADER_BYTES:
-        raise Refused(431, InvalidRequest(_TOO_LARGE))
+    _check_bytes(lines)
     for wanted in (b"accept", b"content-type"):
         if sum(len(value) for name, value in lines if name == wanted) > MAX_MEDIA_TYPES:
             header = wanted.decode().title()

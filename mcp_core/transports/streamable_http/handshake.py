@@ -218,7 +218,7 @@ async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, a
             503, InvalidRequest("there are too many sessions (max_sessions)"), request_id=frame.id, headers=[_RETRY]
         )
     session.forget = app.follow(session)
-    session.tell = app.tell
+    session.tell = app.server.observers.sent
     answer.headers = ((SESSION_ID, session.session_id.encode()),)
     await sent(app, peer, answer, message)
 
