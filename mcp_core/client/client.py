@@ -107,7 +107,7 @@ class Client:
     limit given with a call is one for the whole call. With `cache`, lists and resources
     are not asked for again while they hold by their `ttl_ms` and no change was announced, up to
     `cache_max_bytes` of them. With `validate_structured_content`, what a tool gives is compared
-    with its output schema, where `jsonschema` is installed; a tool that was not listed is looked
+    with its output schema, where `jsonschema-rs` is installed; a tool that was not listed is looked
     up first. With `raise_exceptions`, what a handler of an in-memory server raises comes out of
     the call as it is, not as the error that its client is sent.
 

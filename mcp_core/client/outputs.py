@@ -1,20 +1,18 @@
 """Structured content compared with the output schema that its tool was listed with (R-OUT-02).
 
-By `jsonschema`, where it is installed. Both the schema and the value come from the server, so
-neither may choose how long the client is busy: both are bounded in size and the comparison in
-time, no other schema is fetched, and regular expressions are not tried (`pattern` is left out;
-a schema with `patternProperties` is not used). What cannot be compared passes.
+By `jsonschema-rs`, where it is installed. Both the schema and the value come from the server, so
+neither may choose how long the client is busy: both are bounded in size, what the comparison costs
+is known before it is made (`schema_cost`), and no other schema is fetched. What cannot be compared
+passes.
 Spec: server/tools, "Output Schema".
 """
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from functools import lru_cache, partial
+from collections.abc import AsyncGenerator, Callable, Iterable
+from functools import lru_cache
 from importlib import import_module
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import anyio
 import anyio.to_thread
@@ -22,12 +20,13 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.client.schema_cost import MAX_CHECKS, SchemaCost, Unaffordable
 from mcp_core.errors import InvalidResult, MCPCoreError
 from mcp_core.journal import Journal, shown
 
-__all__ = ["LIST_SECONDS", "MAX_SCHEMA", "MAX_SCHEMAS", "MAX_SECONDS", "MAX_VALUE", "OutputSchemas"]
+__all__ = ["LIST_SECONDS", "MAX_SCHEMA", "MAX_SCHEMAS", "MAX_VALUE", "OutputSchemas"]
 
-MAX_SCHEMA: Final = 256 * 2**10
+MAX_SCHEMA: Final = 128 * 2**10
 """Bytes that an output schema may have to be used."""
 
 MAX_SCHEMAS: Final = 16 * 2**20
@@ -35,9 +34,6 @@ MAX_SCHEMAS: Final = 16 * 2**20
 
 MAX_VALUE: Final = 2**20
 """Bytes that structured content may have to be compared."""
-
-MAX_SECONDS: Final = 0.25
-"""CPU seconds that one comparison may take."""
 
 LIST_SECONDS: Final = 10.0
 """Seconds that listing the tools may take, while the result of a call is held back for it."""
@@ -48,14 +44,6 @@ Pages = Callable[[], AsyncGenerator[list[t.Tool], None]]
 """Lists the tools, page by page."""
 
 
-class _Validator(Protocol):
-    def iter_errors(self, instance: Any) -> Iterator[Any]: ...
-
-
-class _TooLong(Exception):
-    """The comparison has had its time."""
-
-
 class OutputSchemas:
     """The output schemas of one server's tools, as far as they were listed."""
 
@@ -63,7 +51,8 @@ class OutputSchemas:
         self._enabled = enabled
         self._schemas: dict[str, bytes | None] = {}
         self._bytes = 0
-        self._validators: dict[str, _Validator | None] = {}
+        self._comparisons: dict[str, _Comparison | None] = {}
+        """Made when a tool is called first; `None` where its schema is not used."""
         self._has_listed = False
 
     def learn(self, tools: Iterable[t.Tool]) -> None:
@@ -82,12 +71,12 @@ class OutputSchemas:
             return
         self._bytes += size - len(self._schemas.get(name) or b"")
         self._schemas[name] = schema
-        self._validators.pop(name, None)
+        self._comparisons.pop(name, None)
 
     def forget(self) -> None:
         """Forget them all: the list has changed, or the server is another one."""
         self._schemas.clear()
-        self._validators.clear()
+        self._comparisons.clear()
         self._bytes = 0
         self._has_listed = False
 
@@ -99,19 +88,33 @@ class OutputSchemas:
         """
         if not self._enabled:
             return
-        make = await _library()
-        if make is None:
+        if name not in self._comparisons:
+            await self._prepare(name, pages)
+        comparison = self._comparisons.get(name)
+        if comparison is None:
+            return
+        fault = comparison.fault(content)
+        if fault is not None:
+            raise InvalidResult(f"the structured content of tool {name!r} does not fit its output schema: {fault}")
+
+    async def _prepare(self, name: str, pages: Pages) -> None:
+        """Find out how the content of a tool is compared."""
+        # The library takes a while to load, so not on the event loop.
+        library = _load() if _load.cache_info().currsize else await anyio.to_thread.run_sync(_load)
+        if library is None:
             self._enabled = False
             return
         if name not in self._schemas and not self._has_listed:
             await self._list(pages)
-        value = codec.decode_any(content) if isinstance(content, Raw) else codec.to_json(content)
-        validator = self._validator(name, make)
-        if validator is None or len(codec.encode(value)) > MAX_VALUE:
-            return
-        fault = self._fault(name, validator, value)
-        if fault is not None:
-            raise InvalidResult(f"the structured content of tool {name!r} does not fit its output schema: {fault}")
+        if name not in self._schemas:
+            return  # it may be listed later
+        schema = self._schemas[name]
+        self._comparisons[name] = None
+        if schema is not None:
+            try:
+                self._comparisons[name] = _Comparison(library, name, codec.decode_any(schema))
+            except Exception as exc:  # what the library raises for schemas that are none is not documented
+                _journal.warning("the output schema of %s cannot be used: %s", shown(name), shown(str(exc)))
 
     async def _list(self, pages: Pages) -> None:
         self._has_listed = True  # once, whatever comes of it
@@ -122,111 +125,72 @@ class OutputSchemas:
         except MCPCoreError as exc:
             _journal.debug("the output schemas could not be listed: %s", shown(exc))
 
-    def _validator(self, name: str, make: Callable[[Any], _Validator | None]) -> _Validator | None:
-        schema = self._schemas.get(name)
-        if schema is None:
-            return None
-        if name not in self._validators:
-            self._validators[name] = make(codec.decode_any(schema))
-        return self._validators[name]
 
-    def _fault(self, name: str, validator: _Validator, value: Any) -> str | None:
+class _Comparison:
+    """One schema, ready to be compared with values, as far as that is affordable."""
+
+    __slots__ = ("_cost", "_has_said", "_invalid", "_name", "_validate")
+
+    def __init__(self, library: Any, name: str, schema: Any) -> None:
+        """
+        Raises:
+            Unaffordable: Nobody can tell what it would cost, or it is too much for any value.
+        """
+        self._name = name
+        self._cost = SchemaCost(schema)
+        self._has_said = False
+        self._invalid: Any = library.ValidationError
+        make: Any = library.validator_cls_for(schema)
+        validator: Any = make(schema, validate_formats=False, offline=True)
+        self._validate: Callable[[Any], None] = validator.validate
+
+    def fault(self, content: Any) -> str | None:
         """What is wrong with a value, if anything is, and can be found out."""
+        data = codec.encode(content)
+        if len(data) > MAX_VALUE:
+            return None
+        value = codec.decode_any(content) if isinstance(content, Raw) else content
         try:
-            _clock.start()
-            error = next(iter(validator.iter_errors(value)), None)
-        except Exception as exc:
-            # A schema that is none, one that refers to others, one that takes too long.
-            self._validators[name] = None
-            _journal.warning("the output schema of %s cannot be used: %s", shown(name), shown(repr(exc)))
-            return None
-        if error is None:
-            return None
-        return f"{shown(error.json_path)}: {shown(error.message)}"
+            checks = self._cost.checks(_depth(value) if self._cost.is_recursive else 0)
+            if checks * _size(data) > MAX_CHECKS:
+                raise Unaffordable("the comparison takes too many checks")
+            self._validate(value)
+        except self._invalid as exc:
+            return f"{shown(_path(exc.instance_path))}: {shown(exc.message)}"
+        except Exception as exc:  # the library's own limits, too
+            if not self._has_said:
+                self._has_said = True
+                _journal.warning("the content of %s is not compared: %s", shown(self._name), shown(str(exc)))
+        return None
 
 
-class _Clock(threading.local):
-    """The time that one comparison has, looked at with each keyword. CPU time: a busy machine is no fault."""
-
-    def __init__(self) -> None:
-        self._ends = 0.0
-
-    def start(self) -> None:
-        self._ends = time.thread_time() + MAX_SECONDS
-
-    def look(self) -> None:
-        if time.thread_time() > self._ends:
-            raise _TooLong(f"the comparison takes longer than {MAX_SECONDS} s")
+def _size(data: bytes) -> int:
+    """At least how many values there are in a text; long strings count for several."""
+    return 1 + data.count(b",") + data.count(b"[") + data.count(b"{") + len(data) // 16
 
 
-_clock: Final = _Clock()
-"""One for each thread: a comparison is never interrupted by another on its event loop."""
+def _depth(value: Any) -> int:
+    """In how many others a value of a plain JSON value is nested at the most."""
+    depth, level = 0, [value]
+    while level := [item for each in level for item in _within(each)]:
+        depth += 1
+    return depth
 
 
-async def _library() -> Callable[[Any], _Validator | None] | None:
-    """What makes validators; `None` without `jsonschema`. It takes a while to load, so not on the event loop."""
-    return await anyio.to_thread.run_sync(_load) if not _load.cache_info().currsize else _load()
+def _within(value: Any) -> Iterable[Any]:
+    if codec.is_object(value):
+        return value.values()
+    return value if codec.is_array(value) else ()
+
+
+def _path(steps: Iterable[str | int]) -> str:
+    return "$" + "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
 
 
 @lru_cache(maxsize=1)
-def _load() -> Callable[[Any], _Validator | None] | None:
+def _load() -> Any:
+    """The library; `None` where it is not installed."""
     try:
-        validators: Any = import_module("jsonschema.validators")
-        # The dialects of JSON Schema themselves, from files; whatever else is referred to is not found.
-        registry: Any = import_module("jsonschema_specifications").REGISTRY
+        return import_module("jsonschema_rs")
     except ImportError:
         return None
-    return partial(_made, validators, registry)
-
-
-def _made(validators: Any, registry: Any, schema: Any) -> _Validator | None:
-    """A validator of the schema, with its keywords under the clock; `None` if it is not to be used."""
-    if _has_patterns(schema):
-        return None
-    base: Any = validators.validator_for(schema, default=validators.Draft202012Validator)
-    validator: _Validator = _timed(validators, base)(schema, registry=registry)
-    return validator
-
-
-@lru_cache(maxsize=16)
-def _timed(validators: Any, base: Any) -> Any:
-    keywords = {name: _under_the_clock(check) for name, check in base.VALIDATORS.items()}
-    keywords["pattern"] = _nothing
-    keywords["uniqueItems"] = _unique
-    return validators.extend(base, keywords)
-
-
-def _under_the_clock(check: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
-    def timed(validator: Any, keyword: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        _clock.look()
-        yield from check(validator, keyword, instance, schema) or ()
-
-    return timed
-
-
-def _nothing(validator: Any, keyword: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """Find no fault: the server's regular expression could take for ever."""
-    return iter(())
-
-
-def _unique(validator: Any, keyword: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    """`uniqueItems` in linear time: the library compares every item with every other."""
-    if keyword is True and isinstance(instance, list):
-        texts = {codec.canonical(item) for item in instance}  # pyright: ignore[reportUnknownVariableType]
-        if len(texts) < len(instance):  # pyright: ignore[reportUnknownArgumentType]
-            from jsonschema.exceptions import ValidationError
-
-            yield ValidationError("the items are not unique")
-
-
-def _has_patterns(schema: Any) -> bool:
-    waiting = [schema]
-    while waiting:
-        node = waiting.pop()
-        if codec.is_object(node):
-            if "patternProperties" in node:
-                return True
-            waiting.extend(node.values())
-        elif codec.is_array(node):
-            waiting.extend(node)
-    return False

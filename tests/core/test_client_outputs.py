@@ -47,9 +47,9 @@ def lists(recorder: WireRecorder) -> int:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        ({"n": "three"}, "$.n: 'three' is not of type 'integer'"),
-        ({}, "$: 'n' is a required property"),
-        ({"n": None}, "$.n: None is not of type 'integer'"),
+        ({"n": "three"}, '$.n: "three" is not of type "integer"'),
+        ({}, '$: "n" is a required property'),
+        ({"n": None}, '$.n: null is not of type "integer"'),
     ],
 )
 async def test_content_that_does_not_fit_is_refused(mode: str, listed: bool, content: Any, told: str) -> None:
@@ -89,7 +89,7 @@ async def test_it_can_be_switched_off() -> None:
 
 
 async def test_without_the_library_it_is_off(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "jsonschema.validators", None)
+    monkeypatch.setitem(sys.modules, "jsonschema_rs", None)
     outputs._load.cache_clear()  # pyright: ignore[reportPrivateUsage]
     server, recorder = serving(NUMBER, {"n": "three"})
     try:
@@ -225,15 +225,15 @@ async def test_unique_items_are_compared(items: list[Any], fits: bool) -> None:
         if fits:
             await client.call_tool("x")
             return
-        with pytest.raises(InvalidResult, match="the items are not unique"):
+        with pytest.raises(InvalidResult, match="has non-unique elements"):
             await client.call_tool("x")
 
 
 async def test_what_is_kept_of_schemas_is_bounded() -> None:
     known = outputs.OutputSchemas(True)
-    large = {"type": "object", "description": "x" * 200_000}
-    for number in range(200):
+    large = {"type": "object", "description": "x" * 100_000}
+    for number in range(400):
         known.learn([t.Tool(name=f"t{number}", input_schema={}, output_schema=large)])
     kept = known._schemas  # pyright: ignore[reportPrivateUsage]
-    assert 60 < len(kept) < 90
+    assert 130 < len(kept) < 170
     assert sum(len(schema or b"") for schema in kept.values()) <= outputs.MAX_SCHEMAS
