@@ -37,6 +37,10 @@ REPORT_NS_PER_BYTE: Final = 1000
 """What each byte of arguments may cost in which every value is wrong: pydantic makes an error of each."""
 
 
+BLOCK_BYTES: Final = 32
+"""What is put around each element of a list, which is a content block of its own."""
+
+
 class Colour(Enum):
     RED = "red"
     BLUE = 2
@@ -215,7 +219,9 @@ class Typed:
             return
         (said,) = check_message(answer)
         self._tally.answers += 1
-        self._tally.answered(message, len(answer))
+        # How many elements a list has that a tool gives back is its author's business.
+        blocks = len(said["result"]["content"]) if "result" in said else 0
+        self._tally.answered(message, len(answer) - BLOCK_BYTES * blocks)
         if "error" in said:
             if said["error"]["code"] == -32603:
                 raise Violation(f"an internal error: {answer!r}")
