@@ -6,9 +6,11 @@ import asyncio
 import gc
 import json
 import logging
+import time
 import weakref
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -22,6 +24,7 @@ from mcp_core.auth import AccessToken, AuthSettings
 from mcp_core.subscriptions import Event, InProcessBus, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
 from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP
+from mcp_core.transports.streamable_http import event_store as event_store_module
 from mcp_core.transports.streamable_http import marks as marks_module
 from mcp_core.transports.streamable_http import stored as stored_module
 from mcp_core.transports.streamable_http.sessions import Sessions
@@ -128,6 +131,79 @@ async def test_a_store_that_is_away_is_logged_at_length_once(caplog: pytest.LogC
     assert [record.levelno for record in caplog.records].count(logging.ERROR) == 1
 
 
+class Forgetful(InMemoryEventStore):
+    """Forgets every event when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.forgets = False
+        self.reads = 0
+        self.last = anyio.Event()
+        """Set when the answer to a call is kept."""
+
+    async def store_event(self, stream_id: str, message: bytes) -> str:
+        event_id = await super().store_event(stream_id, message)
+        if b'"result":{"content"' in message:
+            self.last.set()
+        return event_id
+
+    async def replay_events_after(self, event_id: str) -> Any:
+        self.reads += 1
+        return None if self.forgets else await super().replay_events_after(event_id)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+async def test_what_is_sent_while_a_stream_is_taken_up_comes_once(forgets: bool) -> None:
+    """Though the store has forgotten by then after which event the client comes back."""
+    go = anyio.Event()
+    store = Forgetful()
+
+    async def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
+        await go.wait()
+        await ctx.report_progress(1)
+        return t.CallToolResult(content=[])
+
+    inner = served(call=call, event_store=store)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        async def send_slowly(message: Any) -> None:
+            if scope.get("method") == "GET" and message["type"] == "http.response.start":
+                go.set()
+                await store.last.wait()
+                store.forgets = forgets
+            await send(message)
+
+        await inner(scope, receive, send_slowly)
+
+    client = HandshakeClient(app)
+    await client.initialize()
+    async with client.post(client.calling("x", token="p")) as broken:
+        last = (await broken.next_event()).id
+        async with client.get(last_event_id=last) as resumed:
+            response = await resumed.response()
+    methods = [message.get("method", "answer") for message in response.messages]
+    assert methods == ["notifications/progress", "answer"]
+    assert [event.id for event in response.events] == ["e2", "e3"]
+
+
+async def test_a_stream_that_is_forgotten_while_it_is_looked_for_is_not_known() -> None:
+    """An empty stream would say that nothing has come."""
+
+    class Full(Forgetful):
+        async def replay_events_after(self, event_id: str) -> Any:
+            found = await super().replay_events_after(event_id)
+            self.forgets = True
+            return found
+
+    client = HandshakeClient(served(event_store=Full()))
+    await client.initialize()
+    first = (await client.call("x")).events[0].id
+    response = await client.request(
+        "GET", headers={**client.own_headers, "accept": "text/event-stream", "last-event-id": first}
+    )
+    assert (response.status, response.answer["error"]["code"]) == (400, -32600)
+
+
 @pytest.mark.fault("S-08")
 @pytest.mark.parametrize("again", [1, 3])
 @pytest.mark.parametrize("own", [False, True])
@@ -176,6 +252,40 @@ async def test_a_session_has_a_budget_of_its_own() -> None:
     kept = [event_id for event_id in ids if await store.replay_events_after(event_id) is not None]
     assert kept == ids[-len(kept) :]
     assert 30 < len(kept) <= 50
+
+
+async def test_among_many_small_sessions_the_oldest_event_goes() -> None:
+    """Those that nobody comes back to any more do not leave others without room."""
+    store = InMemoryEventStore(max_bytes=200_000)
+    for number in range(2000):
+        await store.store_event(f"gone-{number}/1", b"")
+        first = await store.store_event(f"here-{number}/1", b"")
+        answer = await store.store_event(f"here-{number}/1", b"the answer")
+        assert await store.replay_events_after(first) == (f"here-{number}/1", [(answer, b"the answer")])
+
+
+async def test_events_are_kept_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr(event_store_module, "time", SimpleNamespace(monotonic=lambda: now))
+    store = InMemoryEventStore(max_age=60)
+    old = await store.store_event("a/1", b"old")
+    now = 50.0
+    young = await store.store_event("a/1", b"young")
+    assert await store.replay_events_after(old) == ("a/1", [(young, b"young")])
+    now = 70.0
+    await store.store_event("b/1", b"")
+    assert await store.replay_events_after(old) is None
+    assert await store.replay_events_after(young) == ("a/1", [])
+
+
+async def test_a_full_store_costs_no_more_the_more_sessions_it_has() -> None:
+    store = InMemoryEventStore(max_bytes=20_000 * 200)
+    for number in range(20_000):
+        await store.store_event(f"{number}/1", b"")
+    began = time.process_time()
+    for number in range(10_000):
+        await store.store_event(f"{number}/2", b"x" * 50)
+    assert time.process_time() - began < 1  # 30 ms; to look at all sessions each time takes 7 s
 
 
 # --- buses ----------------------------------------------------------------------------------------------------

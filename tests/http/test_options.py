@@ -107,6 +107,12 @@ def test_a_wrong_bound_of_the_event_store_is_named(option: str, value: Any) -> N
         InMemoryEventStore(**{option: value})
 
 
+@pytest.mark.parametrize("value", [0, -1, "1h", True, None, float("inf")])
+def test_a_wrong_age_of_events_is_named(value: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=r"^max_age must be a positive number of seconds; got "):
+        InMemoryEventStore(max_age=value)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -99,7 +99,7 @@ def main(transport: str, port: str = "0", loop: Literal["asyncio", "uvloop", "tr
     if transport == "stdio":
         make_server().run(loop=loop)
         return
-    store = InMemoryEventStore(500_000)
+    store = InMemoryEventStore(4_000_000, max_age=5)
     make_server().run(
         "streamable-http",
         port=int(port),

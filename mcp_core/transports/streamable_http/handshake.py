@@ -274,21 +274,29 @@ async def _resume(app: StreamableHTTP, exchange: Exchange, session: Session, sto
     try:
         known = await store.later(last) if len(last) <= _LONGEST_EVENT_ID else None
         if known is None or not session.owns(known[0]):
-            raise Refused(400, InvalidRequest("Last-Event-ID is not known here; GET without it opens a new stream"))
-        stored = session.streams.get(known[0])
-        await exchange.open_stream()
-        if stored is not None:
-            await stored.take_up(exchange, last)
+            raise _unknown_event()
+        stream_id, events = known
+        stored = session.streams.get(stream_id)
+        if stored is None:  # it has ended, and what came last on it may have been kept meanwhile
+            known = await store.later(last)
+            if known is None:
+                raise _unknown_event()
+            await exchange.open_stream()
+            for event_id, message in known[1]:
+                await exchange.write(event(message, event_id))
+        else:
+            await stored.take_up(exchange, last, events)
             await _read(app, exchange, stored)
             return
-        known = await store.later(last)  # what came last on it may have been kept meanwhile
-        for event_id, message in [] if known is None else known[1]:
-            await exchange.write(event(message, event_id))
     except StoreFailed:
         if not exchange.started:
             away = InternalError("the events of this stream cannot be read at the moment; come back later")
             raise Refused(503, away, headers=[_RETRY]) from None
     await exchange.end_stream()
+
+
+def _unknown_event() -> Refused:
+    return Refused(400, InvalidRequest("Last-Event-ID is not known here; GET without it opens a new stream"))
 
 
 _LONGEST_EVENT_ID: Final = 1024

@@ -29,7 +29,11 @@ _EVENT_ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,1024}")
 """What can stand in an event stream, and come back in a header."""
 
 Call: TypeAlias = Callable[[], Awaitable[Any]]
-Later: TypeAlias = tuple[str, list[tuple[str, bytes]]]
+Events: TypeAlias = list[tuple[str, bytes]]
+"""Messages by the ids of their events."""
+
+Later: TypeAlias = tuple[str, Events]
+"""A stream, and what came on it after one of its events."""
 
 
 class StoreFailed(Exception):
@@ -118,6 +122,8 @@ class Stored:
         self._lock = anyio.Lock()
         self._reader: Exchange | None = None
         self._newest: Exchange | None = None
+        self._missed: Events | None = None
+        """What was put while the newest reader waits for the stream; `None` while none does."""
         self._writing: anyio.CancelScope | None = None
         self._released = anyio.Event()
         self._has_ended = False
@@ -135,6 +141,8 @@ class Stored:
 
     async def _put(self, message: bytes) -> None:
         event_id = await self._store.keep(self.stream_id, message)
+        if self._missed is not None and event_id is not None:
+            self._missed.append((event_id, message))
         if message or event_id is not None:
             await self._write(event(message, event_id))
 
@@ -142,9 +150,11 @@ class Stored:
         reader = self._reader
         if reader is None:
             return
-        with anyio.CancelScope() as self._writing:
-            await reader.write(data)
-        self._writing = None
+        try:
+            with anyio.CancelScope() as self._writing:
+                await reader.write(data)
+        finally:
+            self._writing = None
 
     async def open(self, reader: Exchange) -> None:
         """Give the stream to a reader from here on, with an event to come back with where one is known."""
@@ -157,27 +167,37 @@ class Stored:
             if self.primes:
                 await self._put(b"")
 
-    async def take_up(self, reader: Exchange, last_event_id: str) -> None:
-        """Give it to a reader from after this event on; if it has ended, just the rest of it.
+    async def take_up(self, reader: Exchange, last_event_id: str, events: Events) -> None:
+        """Give it to a reader that has missed these events after its last; if it has ended, just the rest of it.
+
+        The store is asked once more for what came meanwhile. It may have forgotten the last event by then,
+        so what is put until the reader has the stream is noted here as well.
 
         Raises:
-            StoreFailed: The store does not say what came after it.
+            StoreFailed: The store does not say.
         """
         self.displace()
-        self._newest = reader
-        async with self._lock:
-            if self._newest is not reader:
-                return  # a newer one waits for the same
-            known = await self._store.later(last_event_id)
-            if self._newest is not reader:
-                return
-            self._reader = reader
-            for event_id, message in [] if known is None else known[1]:
-                await self._write(event(message, event_id))
-                if self._reader is not reader:
+        noted: Events = []
+        self._newest, self._missed = reader, noted
+        try:
+            await reader.open_stream()
+            async with self._lock:
+                if self._newest is not reader:
+                    return  # a newer one waits for the same
+                known = await self._store.later(events[-1][0] if events else last_event_id)
+                if self._newest is not reader:
                     return
-            if self._has_ended:
-                self.displace()
+                self._reader, self._missed = reader, None
+                newer = known[1] if known is not None else [each for each in noted if each not in events]
+                for event_id, message in (*events, *newer):
+                    await self._write(event(message, event_id))
+                    if self._reader is not reader:
+                        return
+                if self._has_ended:
+                    self.displace()
+        finally:
+            if self._missed is noted:
+                self._missed = None
 
     def displace(self) -> None:
         """Take the stream from whoever reads, be it amid a message: it is kept for the next."""
