@@ -6,13 +6,26 @@ import ast
 import json
 import subprocess
 import sys
+from collections.abc import Container, Iterator
+from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import pytest
 
 from mcp_core.testing import modern_meta
 
 ROOT = Path(__file__).parent.parent
+
+SUBPACKAGES = (
+    "mcp_core.backend",
+    "mcp_core.client",
+    "mcp_core.transports",
+    "mcp_core.transports.http_client",
+    "mcp_core.transports.streamable_http",
+    "mcp_core.types",
+)
 
 CORE = (
     ("errors", "revisions", "journal", "channel", "auth", "endings"),
@@ -53,65 +66,144 @@ TYPED = (
     ("__main__",),
 )
 
-# An import inside a function, for what only some servers need, may point downwards.
-LAZY = {
-    ("server", "lifespan"),
-    ("server", "running"),
-    ("server", "listening"),
-    ("server", "transports"),
-    ("backend", "backend"),
+LAZY: Final = {
+    # A server is run, or made an app, by what stands on it: loaded when it is asked for.
+    ("mcp_core.server", "mcp_core.transports.stdio"),
+    ("mcp_core.server", "mcp_core.transports.streamable_http"),
+    ("mcp_core.server", "mcp_core.transports.streamable_http.serving"),
+    ("mcp_core.starting", "mcp_core.running"),
+    # Schemas are made of types, and some types have schemas within.
+    ("mcp_typed.plain", "mcp_typed.schema"),
+}
+"""Imports inside functions that point down, or sideways. Those that point up need no leave."""
+
+ROWS: Final = {
+    (package, name): row
+    for package, layers in (("mcp_core", CORE), ("mcp_typed", TYPED))
+    for row, names in enumerate(layers)
+    for name in names
 }
 
+Kind: TypeAlias = Literal["at run time", "in a function", "for types"]
 
-def _modules(package: str) -> list[tuple[str, ast.Module]]:
-    found: list[tuple[str, ast.Module]] = []
-    for path in sorted((ROOT / package).rglob("*.py")):
-        name = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
-        if name != "__init__":
-            found.append((name, ast.parse(path.read_text())))
+
+class Import(NamedTuple):
+    """One import of a module of ours."""
+
+    importer: str
+    imported: str
+    kind: Kind
+
+
+@cache
+def sources() -> dict[str, str]:
+    """The text of every module, by its full name."""
+    found: dict[str, str] = {}
+    for package in ("mcp_core", "mcp_typed"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            found[".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")] = path.read_text()
     return found
 
 
-def _imports(tree: ast.Module, package: str) -> set[str]:
-    """The modules of the package that are imported when this one is."""
-    names: set[str] = set()
-    lazy = {
-        inner
-        for node in ast.walk(tree)
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
-        for inner in ast.walk(node)
+def imports_of(texts: dict[str, str]) -> set[Import]:
+    """What these modules import of ours, wherever the import stands."""
+    known = sources()
+    return {
+        Import(name, imported, kind)
+        for name, text in texts.items()
+        for imported, kind in _imported(ast.parse(text), known, "at run time")
     }
-    for node in ast.walk(tree):
-        if node in lazy or not isinstance(node, ast.ImportFrom) or node.module is None:
-            continue
-        parts = node.module.split(".")
-        if parts[0] == package:
-            names |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
-    return names
 
 
-@pytest.mark.parametrize(("package", "layers"), [("mcp_core", CORE), ("mcp_typed", TYPED)])
-def test_modules_import_only_from_layers_above(package: str, layers: tuple[tuple[str, ...], ...]) -> None:
-    level = {name: row for row, names in enumerate(layers) for name in names}
-    wrong: list[str] = []
-    for name, tree in _modules(package):
-        for imported in _imports(tree, package):
-            above = level[imported] < level[name] or (imported == name)
-            if imported in level and not above:
-                wrong.append(f"{package}.{name} imports {imported}")
-    assert wrong == []
+def _imported(tree: ast.AST, known: Container[str], kind: Kind) -> Iterator[tuple[str, Kind]]:
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            named = [f"{node.module}.{alias.name}" for alias in node.names]
+            names = [name if name in known else node.module for name in named]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__")):
+            names = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+        else:
+            names = []
+        for name in names:
+            if name in known:
+                yield name, kind
+        yield from _imported(node, known, _kind_within(node, kind))
+
+
+def _kind_within(node: ast.AST, kind: Kind) -> Kind:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        return "in a function"
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        return "for types"
+    return kind
+
+
+def faults(texts: dict[str, str]) -> list[str]:
+    """What is wrong with the imports of these modules."""
+    return [
+        f"{each.importer} imports {each.imported} {each.kind}"
+        for each in sorted(imports_of(texts))
+        if not _is_allowed(each)
+    ]
+
+
+def _is_allowed(each: Import) -> bool:
+    (package, *inner), (other, *outer) = each.importer.split("."), each.imported.split(".")
+    if package != other:
+        return package == "mcp_typed"
+    if not inner or inner[:1] == outer[:1]:
+        return True  # a package gathers the names of its modules; what is inside one room has a test of its own
+    if not outer:
+        return False
+    above = ROWS[other, outer[0]] < ROWS[package, inner[0]]
+    return above or (each.kind == "in a function" and (each.importer, each.imported) in LAZY)
+
+
+def test_modules_import_only_from_layers_above() -> None:
+    """Wherever the import stands."""
+    assert faults(sources()) == []
+
+
+def test_every_leave_to_import_is_used() -> None:
+    used = {(each.importer, each.imported) for each in imports_of(sources()) if each.kind == "in a function"}
+    assert used >= LAZY
+
+
+@pytest.mark.parametrize("where", ["{}", "def probe():\n    {}", "if TYPE_CHECKING:\n    {}"])
+def test_an_import_of_what_stands_below_is_seen_wherever_it_is(where: str) -> None:
+    """The check can fail, in every module: none is so low that it may import the tests' own helpers."""
+    for name, text in sources().items():
+        lowest = "mcp_typed.__main__" if name.startswith("mcp_typed") else "mcp_core.testing"
+        if "." in name and name != lowest:
+            probe = where.format(f"from {lowest} import main")
+            assert faults({name: f"{text}\n\n{probe}\n"}) != [], name
+
+
+@pytest.mark.parametrize("inside", ["mcp_core", "mcp_typed", *SUBPACKAGES])
+def test_no_modules_of_a_package_import_each_other_in_a_circle(inside: str) -> None:
+    """Those of the same folder, for types and inside functions too."""
+    graph: dict[str, set[str]] = {}
+    for each in imports_of(sources()):
+        pair = (each.importer, each.imported)
+        parents = {name.rpartition(".")[0] for name in pair}
+        if parents == {inside} and pair not in LAZY:
+            graph.setdefault(each.importer, set()).add(each.imported)
+    tuple(TopologicalSorter(graph).static_order())  # raises CycleError, which names the circle
 
 
 def test_every_module_has_a_layer() -> None:
-    for package, layers in (("mcp_core", CORE), ("mcp_typed", TYPED)):
-        assert {name for name, _ in _modules(package)} == {name for row in layers for name in row}
+    modules = {tuple(name.split(".")[:2]) for name in sources() if "." in name}
+    assert modules == set(ROWS)
 
 
 def test_the_typed_layer_uses_public_names_only() -> None:
     private = [
         f"{name}: {node.module}.{alias.name}"
-        for name, tree in _modules("mcp_typed")
-        for node in ast.walk(tree)
+        for name, text in sources().items()
+        if name.startswith("mcp_typed")
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("mcp_core")
         for alias in node.names
         if alias.name.startswith("_") or "._" in (node.module or "")
@@ -122,11 +214,12 @@ def test_the_typed_layer_uses_public_names_only() -> None:
 def test_only_the_codec_calls_a_json_library() -> None:
     callers = {
         name
-        for name, tree in _modules("mcp_core")
-        for node in ast.walk(tree)
+        for name, text in sources().items()
+        if name.startswith("mcp_core")
+        for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.Attribute) and ast.unparse(node).startswith(("msgspec.json", "orjson."))
     }
-    assert callers == {"codec"}
+    assert callers == {"mcp_core.codec"}
 
 
 PROBE = """

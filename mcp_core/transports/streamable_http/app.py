@@ -7,44 +7,31 @@ Spec: basic/transports/streamable-http; R-HTTP-01, R-HS-01 to R-HS-12.
 
 from __future__ import annotations
 
-import weakref
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from mcp_core.auth import AuthSettings, TokenVerifier
 from mcp_core.backend import is_cancellation
-from mcp_core.backend.home import Home, running_loop
-from mcp_core.backend.interruptible import Interruptible
-from mcp_core.endings import Endings
 from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
-from mcp_core.revisions import is_modern
 from mcp_core.starting import ServedWhileLoading, refuse_while_loading
-from mcp_core.subscriptions import Event
-from mcp_core.transports.streamable_http import checks
-from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
-from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Refused, Scope
-from mcp_core.transports.streamable_http.guards import Guard, TransportSecuritySettings, shown
+from mcp_core.transports.streamable_http.guards import Guard, shown
 from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
 from mcp_core.transports.streamable_http.heads import Head
-from mcp_core.transports.streamable_http.marks import Marks
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
+from mcp_core.transports.streamable_http.options import HTTPOptions
 from mcp_core.transports.streamable_http.peers import LonePeer
 from mcp_core.transports.streamable_http.published import ProtectedResourceMetadata, publish, without_root
-from mcp_core.transports.streamable_http.sessions import Session, Sessions
+from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.stateless import post_frame, post_stateless
-from mcp_core.transports.streamable_http.stored import GuardedStore
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
 
-__all__ = ["HTTPOptions", "StreamableHTTP"]
+__all__ = ["StreamableHTTP"]
 
 _journal = Journal(__name__)
 
@@ -55,100 +42,7 @@ Of others, whoever reads them sees to it: `guards`, `bearer`, `mirrored`, `hands
 """
 
 
-class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
-    """How a server is served over HTTP.
-
-    `host` is where it is bound: loopback lets in loopback names only, unless
-    `transport_security` says more. `json_response` never streams to handshake-era
-    clients, `stateless_http` keeps no sessions for them. With an `event_store` their
-    streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
-    that goes away for one that cancels, as a 2026-07-28 client always is.
-    `max_request_body_size` is in bytes; `max_json_values` are the elements, members, objects and
-    arrays of a body, whose decoding holds up everybody else; `session_idle_timeout` and
-    `keep_alive` in seconds: a call that is not answered by then opens its stream, and comments go
-    on open streams. `health_path` answers GET with 200. With `auth` and a `token_verifier` every
-    request needs a token, which handlers find as `ctx.auth`.
-
-    Raises:
-        TypeError, ValueError: An option is not what it must be; the text names it.
-    """
-
-    host: str = "127.0.0.1"
-    streamable_http_path: str = "/mcp"
-    json_response: bool = False
-    stateless_http: bool = False
-    event_store: EventStore | None = None
-    transport_security: TransportSecuritySettings | None = None
-    max_request_body_size: int = 4 * 2**20
-    max_json_values: int | None = 50_000
-    max_sessions: int = 10_000
-    session_idle_timeout: float | None = 1800.0
-    cancel_on_disconnect: bool = False
-    keep_alive: float = 15.0
-    health_path: str | None = None
-    auth: AuthSettings | None = None
-    token_verifier: TokenVerifier | None = None
-
-    def __post_init__(self) -> None:
-        checks.text("host", self.host, "a host name or an address")
-        checks.path("streamable_http_path", self.streamable_http_path)
-        checks.optional_path("health_path", self.health_path)
-        for option in ("json_response", "stateless_http", "cancel_on_disconnect"):
-            checks.flag(option, getattr(self, option))
-        checks.offers("event_store", self.event_store, "an EventStore", "store_event", "replay_events_after")
-        checks.offers("token_verifier", self.token_verifier, "a TokenVerifier", "verify_token")
-        checks.instance("transport_security", self.transport_security, TransportSecuritySettings)
-        checks.instance("auth", self.auth, AuthSettings)
-        checks.positive("max_request_body_size", self.max_request_body_size, "bytes")
-        if self.max_json_values is not None:
-            checks.positive("max_json_values", self.max_json_values, "values")
-        checks.positive("max_sessions", self.max_sessions, "sessions")
-        checks.seconds("session_idle_timeout", self.session_idle_timeout, or_none=True)
-        checks.seconds("keep_alive", self.keep_alive)
-        if self.health_path is not None and self.health_path.rstrip("/") == self.streamable_http_path.rstrip("/"):
-            raise ValueError(f"health_path must not be the streamable_http_path; got {self.health_path!r} for both")
-        if (self.auth is None) != (self.token_verifier is None):
-            raise ValueError("auth and token_verifier go together: pass both")
-        if self.auth is not None:
-            checks.url("issuer_url", self.auth.issuer_url)
-            checks.url("resource_server_url", self.auth.resource_server_url)
-            if self.auth.resource_metadata_url is not None:
-                checks.url("resource_metadata_url", self.auth.resource_metadata_url)
-            checks.strings("required_scopes", self.auth.required_scopes)
-
-
-class Homes:
-    """The loops that an app is served on, each for as long as there is it: it announces changes there."""
-
-    def __init__(self, server: Server[Any]) -> None:
-        self._server = server
-        self._detach: weakref.WeakKeyDictionary[Any, Callable[[], None]] = weakref.WeakKeyDictionary()
-        self._last: Callable[[], Any] = lambda: None
-
-    def has_running(self) -> bool:
-        """Whether the one that was added last runs, in whatever thread: it publishes for all of them."""
-        loop = self._last()
-        try:
-            return loop is not None and loop.is_running()
-        except AttributeError:  # the token of trio's
-            return loop is running_loop()
-
-    def add(self) -> None:
-        """Add the running loop, if it is not there."""
-        loop = running_loop()
-        if loop not in self._detach:
-            self._detach[loop] = self._server.attach(Home())
-        self._last = weakref.ref(loop)
-
-    def remove(self) -> None:
-        """Announce nothing on the running loop any more."""
-        detach = self._detach.pop(running_loop(), None)
-        self._last = lambda: None
-        if detach is not None:
-            detach()
-
-
-class StreamableHTTP:
+class StreamableHTTP(HTTPService):
     """The ASGI app of one server. Mount it anywhere.
 
     A host that passes the ASGI lifespan on need do no more. Others (Starlette, FastAPI and Quart do not pass it to what
@@ -156,35 +50,10 @@ class StreamableHTTP:
     """
 
     def __init__(self, server: Server[Any], options: HTTPOptions) -> None:
-        self.server = server
-        self.options = options
-        self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
-        self.store = None if options.event_store is None else GuardedStore(options.event_store)
-        self.endings = Endings()
-        self._is_ending = False
-        self.running: set[Interruptible] = set()
+        super().__init__(server, options)
         self._guard = Guard(options.host, options.transport_security)
-        self.bearer: BearerGuard | None = None
-        if options.auth is not None and options.token_verifier is not None:
-            self.bearer = BearerGuard(options.auth, options.token_verifier)
-        self.handshakes = frozenset(revision for revision in server.protocol_versions if not is_modern(revision))
-        self._serves_handshakes = bool(self.handshakes)
         self._path = options.streamable_http_path.rstrip("/")
-        self.marks = Marks(server)
-        self._homes = Homes(server)
-        self._has_warned = False
-        self._follow_changes()
-
-    def _follow_changes(self) -> None:
-        """Have the marks forgotten when tools change; for as long as there is this app."""
-        known = weakref.WeakMethod(self.marks.forget)
-
-        def changed(event: Event) -> None:
-            forget = known()
-            if forget is not None:
-                forget(event)
-
-        weakref.finalize(self.marks, self.server.on_change(changed, anywhere=True))
+        self._is_ending = False
 
     @property
     def metadata(self) -> ProtectedResourceMetadata:
@@ -196,11 +65,6 @@ class StreamableHTTP:
         if self.bearer is None:
             raise LookupError("there is no protected resource metadata without auth= and token_verifier=")
         return ProtectedResourceMetadata(self.bearer)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether changes that are announced are published."""
-        return self._homes.has_running()
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""
@@ -261,7 +125,7 @@ class StreamableHTTP:
     def _others(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
         if exchange.head.repeated:
             _check_once(exchange.head)
-        if exchange.method in ("GET", "DELETE") and self._serves_handshakes and not exchange.head.states_modern:
+        if exchange.method in ("GET", "DELETE") and self.serves_handshakes and not exchange.head.states_modern:
             return (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         raise self.method_not_allowed(exchange)
 
@@ -287,7 +151,7 @@ class StreamableHTTP:
         observers = self.server.observers
         if observers.message_received:
             observers.tell(observers.message_received, body)
-        if head.states_modern or not self._serves_handshakes:
+        if head.states_modern or not self.serves_handshakes:
             await post_modern(self, exchange, body, auth)
             return
         # Members may be spelt with escapes: of a slash there are two.
@@ -322,51 +186,7 @@ class StreamableHTTP:
         if self.options.json_response and not accepts.json and not head.states_modern:
             raise Refused(406, InvalidRequest("this server answers in JSON; Accept must let in application/json"))
 
-    def method_not_allowed(self, exchange: Exchange) -> Refused:
-        """405, for a method that is not served, or a stream that there is none of."""
-        has_sessions = self._serves_handshakes and not self.options.stateless_http
-        allowed = "GET, POST, DELETE" if has_sessions else "POST"
-        why = f"Method Not Allowed: {exchange.method} is not served here; served are {allowed}"
-        if has_sessions and exchange.method == "GET":
-            why = "Method Not Allowed: GET takes Accept: text/event-stream and a Mcp-Session-Id; others use POST"
-
-        return Refused(405, InvalidRequest(why), headers=[(b"allow", allowed.encode())])
-
-    # --- streams -----------------------------------------------------------------------------------
-
-    async def keep_alive(self, answer: Callable[[], Answer]) -> None:
-        """Show a client that its request is worked on: open the stream of the answer, write comments."""
-        import anyio
-
-        while True:
-            await anyio.sleep(self.options.keep_alive)
-            answer().keep_alive()
-
-    async def comment(self, exchange: Exchange) -> None:
-        """Write comments on an open stream."""
-        import anyio
-
-        while True:
-            await anyio.sleep(self.options.keep_alive)
-            await exchange.write(KEEP_ALIVE)
-
-    def follow(self, session: Session) -> Callable[[], None]:
-        """Tell the client of a session of changes; the returned call ends that."""
-        return self.server.follow(session)
-
     # --- life --------------------------------------------------------------------------------------
-
-    async def state(self) -> Any:
-        """What the server's lifespan yielded; it is entered by the first request if nobody did."""
-        self._homes.add()
-        if self.server.entered is None and not self._has_warned:
-            self._has_warned = True
-            _journal.warning(
-                "the lifespan of %r is entered by a request, and ends with the event loop: "
-                "its host does not pass it on; give the host lifespan=app.lifespan",
-                self.server.name,
-            )
-        return await self.server.state()
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncGenerator[None, None]:
@@ -377,11 +197,11 @@ class StreamableHTTP:
         """
         async with self.server.running():
             self._is_ending = False
-            self._homes.add()
+            self.homes.add()
             try:
                 yield
             finally:
-                self._homes.remove()
+                self.homes.remove()
                 self.close()
 
     async def _live(self, receive: ASGIReceive, send: ASGISend) -> None:

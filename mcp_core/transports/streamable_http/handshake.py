@@ -9,7 +9,7 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; R-HTTPL-01 to R-HTTPL-13.
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio.lowlevel
 
@@ -28,12 +28,10 @@ from mcp_core.transports.streamable_http.exchange import Exchange, Refused, even
 from mcp_core.transports.streamable_http.handshake_calls import AnyPeer, answered, notified, sent, stated_revision
 from mcp_core.transports.streamable_http.heads import Header
 from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.sessions import MAX_IN_USE, HandshakePeer, Listener, Session, subject_of
 from mcp_core.transports.streamable_http.stateless import assumed_handshake
 from mcp_core.transports.streamable_http.stored import GuardedStore, Stored, StoreFailed
-
-if TYPE_CHECKING:
-    from mcp_core.transports.streamable_http.app import StreamableHTTP
 
 __all__ = ["delete_session", "listen", "post_batch", "post_handshake"]
 
@@ -41,74 +39,74 @@ SESSION_ID: Final = b"mcp-session-id"
 LAST_EVENT_ID: Final = b"last-event-id"
 
 
-async def post_handshake(app: StreamableHTTP, exchange: Exchange, frame: Frame, auth: Any) -> None:
+async def post_handshake(service: HTTPService, exchange: Exchange, frame: Frame, auth: Any) -> None:
     """Answer one message.
 
     Raises:
         Refused: There is no such session, or no room for one, or the version is wrong.
     """
     if isinstance(frame, Request) and frame.method == "initialize":
-        await _initialize(app, exchange, frame, auth)
+        await _initialize(service, exchange, frame, auth)
         return
-    session = _session(app, exchange, auth, request_id=frame.id if isinstance(frame, Request) else None)
+    session = _session(service, exchange, auth, request_id=frame.id if isinstance(frame, Request) else None)
     if isinstance(frame, Request):
         _check_room(session, frame.id)
-    state = await app.state()
+    state = await service.state()
     with session:
         if not isinstance(frame, Request):
-            await notified(HandshakePeer(app.server, session, exchange, None, state, auth), frame)
+            await notified(HandshakePeer(service.server, session, exchange, None, state, auth), frame)
             await exchange.reply(202)
             return
-        store, stored = app.store, None
+        store, stored = service.store, None
         if store is not None:
             stored = Stored(store, session.next_stream_id(), primes=_primes(session))
-        answer = Answer(exchange, json_only=app.options.json_response, stored=stored)
-        peer = HandshakePeer(app.server, session, exchange, answer, state, auth)
+        answer = Answer(exchange, json_only=service.options.json_response, stored=stored)
+        peer = HandshakePeer(service.server, session, exchange, answer, state, auth)
         if stored is None:
-            await sent(app, peer, answer, await answered(app, peer, frame))
+            await sent(service, peer, answer, await answered(service, peer, frame))
         else:
-            await _send_kept(app, peer, frame, stored, answer)
+            await _send_kept(service, peer, frame, stored, answer)
 
 
-async def _send_kept(app: StreamableHTTP, peer: HandshakePeer, frame: Request, stored: Stored, answer: Answer) -> None:
+async def _send_kept(service: HTTPService, peer: HandshakePeer, frame: Request, stored: Stored, answer: Answer) -> None:
     """Answer on a stream that can be taken up again."""
     peer.session.streams[stored.stream_id] = stored
     try:
         if stored.primes and answer.can_stream:
             await answer.prime()
-        await sent(app, peer, answer, await answered(app, peer, frame))
+        await sent(service, peer, answer, await answered(service, peer, frame))
     finally:
         peer.session.streams.pop(stored.stream_id, None)
 
 
-async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
+async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth: Any) -> None:
     """Answer an array, which only 2025-03-26 knows (P-29), in a session or without.
 
     Raises:
         Refused: The client has agreed on another revision, or the array is empty.
     """
-    session = None if app.options.stateless_http else _session(app, exchange, auth, request_id=None)
-    handshake = assumed_handshake(app, exchange, None) if session is None else session.handshake
+    session = None if service.options.stateless_http else _session(service, exchange, auth, request_id=None)
+    handshake = assumed_handshake(service, exchange, None) if session is None else session.handshake
     if handshake is None or handshake.revision != V2025_03_26:
         raise Refused(400, InvalidRequest("the body must be a single JSON-RPC message; 2025-03-26 alone knows arrays"))
     frames = decode_batch(body)
     if isinstance(frames, Malformed):
         raise Refused(400, frames.error, request_id=frames.id)
-    answer = Answer(exchange, json_only=app.options.json_response)
-    state = await app.state()
+    answer = Answer(exchange, json_only=service.options.json_response)
+    state = await service.state()
     with nullcontext() if session is None else session:
         answers: list[bytes] = []
         size = 0
         for frame in frames:
             peer = (
-                LonePeer(app, exchange, state, auth, handshake, answer)
+                LonePeer(service, exchange, state, auth, handshake, answer)
                 if session is None
-                else HandshakePeer(app.server, session, exchange, answer, state, auth)
+                else HandshakePeer(service.server, session, exchange, answer, state, auth)
             )
             if size > MAX_BATCH_ANSWER and isinstance(frame, Request):
                 message: bytes | None = encode_error(frame.id, _TOO_MUCH)
             else:
-                message = await _element(app, peer, frame)
+                message = await _element(service, peer, frame)
             if message is not None:
                 answers.append(message)
                 size += len(message)
@@ -119,7 +117,7 @@ async def post_batch(app: StreamableHTTP, exchange: Exchange, body: bytes, auth:
             await answer.nothing()
 
 
-async def _element(app: StreamableHTTP, peer: AnyPeer, frame: Frame) -> bytes | None:
+async def _element(service: HTTPService, peer: AnyPeer, frame: Frame) -> bytes | None:
     """The answer to one message of an array, if it has one."""
     if isinstance(frame, Malformed):
         return encode_error(frame.id, frame.error) if frame.answerable else None
@@ -129,10 +127,10 @@ async def _element(app: StreamableHTTP, peer: AnyPeer, frame: Frame) -> bytes | 
     try:
         if frame.method == "initialize":
             raise Refused(400, InvalidRequest("initialize must not be part of a batch"))
-        return await answered(app, peer, frame)
+        return await answered(service, peer, frame)
     except Refused as refused:
         message = encode_error(frame.id, refused.error)
-        app.server.dispatcher.refused_request(frame, peer, message)
+        service.server.dispatcher.refused_request(frame, peer, message)
         return message
 
 
@@ -144,46 +142,46 @@ _TOO_MUCH: Final = InternalError(
 )
 
 
-async def listen(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
+async def listen(service: HTTPService, exchange: Exchange, auth: Any) -> None:
     """GET: the stream for what belongs to no request, or the rest of one that broke off.
 
     Raises:
         Refused: There is no stream to give (405), no such session (404).
     """
-    if app.options.stateless_http or SESSION_ID not in exchange.head.fields or not exchange.head.accepts.stream:
-        raise app.method_not_allowed(exchange)
-    session = _session(app, exchange, auth, request_id=None)
+    if service.options.stateless_http or SESSION_ID not in exchange.head.fields or not exchange.head.accepts.stream:
+        raise service.method_not_allowed(exchange)
+    session = _session(service, exchange, auth, request_id=None)
     _check_room(session, None)
     with session:
-        store = app.store
+        store = service.store
         last = exchange.head.text(LAST_EVENT_ID)
         if store is None:
-            await _hold_open(app, exchange, session)
+            await _hold_open(service, exchange, session)
         elif last is not None:
-            await _resume(app, exchange, session, store, last)
+            await _resume(service, exchange, session, store, last)
         else:
-            await _open_own(app, exchange, session, store)
+            await _open_own(service, exchange, session, store)
 
 
-async def delete_session(app: StreamableHTTP, exchange: Exchange, auth: Any) -> None:
+async def delete_session(service: HTTPService, exchange: Exchange, auth: Any) -> None:
     """DELETE: the client is done.
 
     Raises:
         Refused: There are no sessions (405), or not this one (404).
     """
-    if app.options.stateless_http:
-        raise app.method_not_allowed(exchange)
-    session = _session(app, exchange, auth, request_id=None)
-    app.sessions.remove(session)
+    if service.options.stateless_http:
+        raise service.method_not_allowed(exchange)
+    session = _session(service, exchange, auth, request_id=None)
+    service.sessions.remove(session)
     await exchange.reply(200)
 
 
 # --- sessions ---------------------------------------------------------------------------------------
 
 
-def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
+def _session(service: HTTPService, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
     """The session that a request belongs to."""
-    stated_revision(app, exchange, request_id)
+    stated_revision(service, exchange, request_id)
     session_id = exchange.head.text(SESSION_ID)
     if session_id is None:
         raise Refused(
@@ -191,7 +189,7 @@ def _session(app: StreamableHTTP, exchange: Exchange, auth: Any, *, request_id: 
             InvalidRequest("Mcp-Session-Id is missing; initialize gives one, every later request sends it"),
             request_id=request_id,
         )
-    found = app.sessions.find(session_id, subject_of(auth))
+    found = service.sessions.find(session_id, subject_of(auth))
     if found is None:
         raise Refused(404, InvalidRequest("Session not found; start anew with initialize"), request_id=request_id)
     return found
@@ -204,23 +202,23 @@ def _check_room(session: Session, request_id: Any) -> None:
         raise Refused(429, busy, request_id=request_id, headers=[_RETRY])
 
 
-async def _initialize(app: StreamableHTTP, exchange: Exchange, frame: Request, auth: Any) -> None:
-    session = Session(app.sessions.new_id())
+async def _initialize(service: HTTPService, exchange: Exchange, frame: Request, auth: Any) -> None:
+    session = Session(service.sessions.new_id())
     session.auth_subject = subject_of(auth)
-    answer = Answer(exchange, json_only=app.options.json_response)
-    peer = HandshakePeer(app.server, session, exchange, answer, await app.state(), auth)
-    message = await answered(app, peer, frame)
+    answer = Answer(exchange, json_only=service.options.json_response)
+    peer = HandshakePeer(service.server, session, exchange, answer, await service.state(), auth)
+    message = await answered(service, peer, frame)
     if session.handshake is None:  # refused: there is no id to give out
-        await sent(app, peer, answer, message)
+        await sent(service, peer, answer, message)
         return
-    if not app.sessions.add(session):
+    if not service.sessions.add(session):
         raise Refused(
             503, InvalidRequest("there are too many sessions (max_sessions)"), request_id=frame.id, headers=[_RETRY]
         )
-    session.forget = app.follow(session)
-    session.tell = app.server.observers.sent
+    session.forget = service.follow(session)
+    session.tell = service.server.observers.sent
     answer.headers = ((SESSION_ID, session.session_id.encode()),)
-    await sent(app, peer, answer, message)
+    await sent(service, peer, answer, message)
 
 
 _RETRY: Final[Header] = (b"retry-after", b"10")
@@ -234,7 +232,7 @@ def _primes(session: Session) -> bool:
 # --- the GET stream -----------------------------------------------------------------------------------
 
 
-async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session) -> None:
+async def _hold_open(service: HTTPService, exchange: Exchange, session: Session) -> None:
     """Without a store: what comes while the client listens, and no more."""
     if session.listener is not None:
         session.listener.close()  # one stream at a time: a message must not go out twice
@@ -247,24 +245,24 @@ async def _hold_open(app: StreamableHTTP, exchange: Exchange, session: Session) 
         listener.close()
 
     try:
-        async with beside(watch, lambda: app.comment(exchange)):
+        async with beside(watch, lambda: service.comment(exchange)):
             await listener.run()
     finally:
         if session.listener is listener:
             session.listener = None
 
 
-async def _open_own(app: StreamableHTTP, exchange: Exchange, session: Session, store: GuardedStore) -> None:
+async def _open_own(service: HTTPService, exchange: Exchange, session: Session, store: GuardedStore) -> None:
     """The client's own stream from here on; what comes while it is away is kept for it."""
     if session.own is None:
         session.own = Stored(store, session.next_stream_id(), primes=_primes(session))
         session.streams[session.own.stream_id] = session.own
     await exchange.open_stream()
     await session.own.open(exchange)
-    await _read(app, exchange, session.own)
+    await _read(service, exchange, session.own)
 
 
-async def _resume(app: StreamableHTTP, exchange: Exchange, session: Session, store: GuardedStore, last: str) -> None:
+async def _resume(service: HTTPService, exchange: Exchange, session: Session, store: GuardedStore, last: str) -> None:
     """Send what came on a stream after this event, and go on with it if it has not ended.
 
     Raises:
@@ -286,7 +284,7 @@ async def _resume(app: StreamableHTTP, exchange: Exchange, session: Session, sto
                 await exchange.write(event(message, event_id))
         else:
             await stored.take_up(exchange, last, events)
-            await _read(app, exchange, stored)
+            await _read(service, exchange, stored)
             return
     except StoreFailed:
         if not exchange.started:
@@ -302,13 +300,13 @@ def _unknown_event() -> Refused:
 _LONGEST_EVENT_ID: Final = 1024
 
 
-async def _read(app: StreamableHTTP, exchange: Exchange, stored: Stored) -> None:
+async def _read(service: HTTPService, exchange: Exchange, stored: Stored) -> None:
     """Hold a response open for as long as it has the stream."""
 
     async def watch() -> None:
         await exchange.gone()
         stored.let_go(exchange)
 
-    async with beside(watch, lambda: app.comment(exchange)):
+    async with beside(watch, lambda: service.comment(exchange)):
         await stored.held(exchange)
     await exchange.end_stream()

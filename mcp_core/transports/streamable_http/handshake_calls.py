@@ -7,7 +7,7 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; basic/utilities/cancellati
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from mcp_core import codec
 from mcp_core import types as t
@@ -20,10 +20,8 @@ from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Refused
 from mcp_core.transports.streamable_http.heads import VERSION
 from mcp_core.transports.streamable_http.peers import LonePeer, challenged
+from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.sessions import HandshakePeer
-
-if TYPE_CHECKING:
-    from mcp_core.transports.streamable_http.app import StreamableHTTP
 
 __all__ = ["AnyPeer", "answered", "begun", "notified", "sent", "stated_revision", "waited"]
 
@@ -32,7 +30,7 @@ AnyPeer: TypeAlias = HandshakePeer | LonePeer
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
 
-def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: RequestId | None) -> str | None:
+def stated_revision(service: HTTPService, exchange: Exchange, request_id: RequestId | None) -> str | None:
     """What the version header says, if it is sent.
 
     Raises:
@@ -42,8 +40,8 @@ def stated_revision(app: StreamableHTTP, exchange: Exchange, request_id: Request
     if VERSION in head.repeated:
         raise Refused(400, InvalidRequest("MCP-Protocol-Version may be sent once"), request_id=request_id)
     stated = head.version or head.text(VERSION)
-    if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in app.server.protocol_versions):
-        served = ", ".join(app.server.protocol_versions)
+    if stated is not None and (stated not in HANDSHAKE_REVISIONS or stated not in service.server.protocol_versions):
+        served = ", ".join(service.server.protocol_versions)
         wrong = InvalidRequest(f"MCP-Protocol-Version {stated[:40]!r} is not served; served are {served}")
         raise Refused(400, wrong, request_id=request_id)
     return stated
@@ -59,7 +57,7 @@ def begun(peer: AnyPeer, call: Call) -> bytes | Call:
     return answer
 
 
-async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None:
+async def waited(service: HTTPService, peer: AnyPeer, call: Call) -> bytes | None:
     """The answer to a request whose handler waits; `None` if its client cancelled it."""
     work = interruptible(call)
 
@@ -67,10 +65,10 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
         await peer.exchange.gone()
         work.interrupt()
 
-    beside_it: list[Any] = [watch] if app.options.cancel_on_disconnect else []
+    beside_it: list[Any] = [watch] if service.options.cancel_on_disconnect else []
     answer = peer.answer
     if answer is not None and answer.can_stream:
-        beside_it.append(lambda: app.keep_alive(lambda: answer))
+        beside_it.append(lambda: service.keep_alive(lambda: answer))
     peer.take(work, call.request.id)
     try:
         async with beside(*beside_it, delay=UNWATCHED):
@@ -82,7 +80,7 @@ async def waited(app: StreamableHTTP, peer: AnyPeer, call: Call) -> bytes | None
     return None if work.interrupted else message
 
 
-async def answered(app: StreamableHTTP, peer: AnyPeer, frame: Request) -> bytes | None:
+async def answered(service: HTTPService, peer: AnyPeer, frame: Request) -> bytes | None:
     """The answer to a request; `None` if its client cancelled it.
 
     Raises:
@@ -98,7 +96,7 @@ async def answered(app: StreamableHTTP, peer: AnyPeer, frame: Request) -> bytes 
         stated = call.ctx.protocol_version
         raise Refused(400, HeaderMismatch(f"Mcp-Protocol-Version is missing; _meta says {stated}"), request_id=frame.id)
     started = begun(peer, call)
-    return started if isinstance(started, bytes) else await waited(app, peer, started)
+    return started if isinstance(started, bytes) else await waited(service, peer, started)
 
 
 _TOLD_OF_CHANGES: Final = ("resources/subscribe", "resources/unsubscribe")
@@ -131,8 +129,8 @@ async def notified(peer: AnyPeer, frame: Frame) -> None:
             await work
 
 
-def sent(app: StreamableHTTP, peer: AnyPeer, answer: Answer, message: bytes | None) -> Awaitable[None]:
+def sent(service: HTTPService, peer: AnyPeer, answer: Answer, message: bytes | None) -> Awaitable[None]:
     """Send the answer to the peer's call, or end without one."""
     if message is None:
         return answer.nothing()
-    return answer.result(message, 200 if peer.failure is None else challenged(app, answer, peer.failure))
+    return answer.result(message, 200 if peer.failure is None else challenged(service, answer, peer.failure))

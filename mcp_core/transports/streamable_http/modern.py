@@ -7,7 +7,7 @@ Spec: basic/transports/streamable-http; R-HTTP-08 to R-HTTP-27, R-HS-13 to R-HS-
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -31,9 +31,7 @@ from mcp_core.transports.streamable_http.heads import Head
 from mcp_core.transports.streamable_http.marks import Marked
 from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_notification, check_parameters, check_routing
 from mcp_core.transports.streamable_http.peers import ModernPeer, UnheardPeer
-
-if TYPE_CHECKING:
-    from mcp_core.transports.streamable_http.app import StreamableHTTP
+from mcp_core.transports.streamable_http.service import HTTPService
 
 __all__ = ["CLAIM", "claims_modern", "malformed", "post_modern"]
 
@@ -57,26 +55,26 @@ def malformed(frame: Malformed, body: bytes) -> Refused:
     return Refused(400, frame.error, request_id=frame.id)
 
 
-async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth: Any) -> None:
+async def post_modern(service: HTTPService, exchange: Exchange, body: bytes, auth: Any) -> None:
     """Answer one message.
 
     Raises:
         Refused: It must not run at all.
     """
-    state = app.server.entered if app.is_ready else None
+    state = service.server.entered if service.is_ready else None
     if state is None:
-        state = await app.state()
-    head, dispatcher = exchange.head, app.server.dispatcher
-    peer = ModernPeer(app, exchange, state, auth)
+        state = await service.state()
+    head, dispatcher = exchange.head, service.server.dispatcher
+    peer = ModernPeer(service, exchange, state, auth)
     call = dispatcher.open_whole(body, peer)
     if call is None or not _is_routed(head, call):
         frame = decode_frame(body)
         if isinstance(frame, Notification):
-            await _notified(app, exchange, frame, state, auth)
+            await _notified(service, exchange, frame, state, auth)
             return
         if isinstance(frame, Request):
             exchange.asked = frame
-        request = _checked(app, exchange, frame, body)
+        request = _checked(service, exchange, frame, body)
         exchange.asked = None  # from here on its end is told by whoever has it
         opened = dispatcher.open(request, peer)
         if isinstance(opened, Refusal):
@@ -84,28 +82,28 @@ async def post_modern(app: StreamableHTTP, exchange: Exchange, body: bytes, auth
             return
         call = opened
     if call.request.method == "tools/call":
-        known = app.marks.known(call.ctx)
+        known = service.marks.known(call.ctx)
         if known is None or known:
-            await _check_parameters(app, exchange, peer, call)
+            await _check_parameters(service, exchange, peer, call)
     answer = dispatcher.start(call)
     if isinstance(answer, Call):
         first = call.step() if steps_by_hand() else None
-        answer = await _watched(app, exchange, peer, call, call.request.id) if first is None else first
+        answer = await _watched(service, exchange, peer, call, call.request.id) if first is None else first
     await peer.outcome(answer, call.failure)
 
 
-async def _check_parameters(app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, call: Call) -> None:
+async def _check_parameters(service: HTTPService, exchange: Exchange, peer: ModernPeer, call: Call) -> None:
     """Compare the headers that repeat parameters with the parameters.
 
     Raises:
         Refused: They differ, or nobody can tell which parameters are repeated.
         Gone: The client has gone meanwhile.
     """
-    marked: Any = app.marks.of(call.ctx, UnheardPeer(app, exchange, peer.lifespan_context, peer.auth))
+    marked: Any = service.marks.of(call.ctx, UnheardPeer(service, exchange, peer.lifespan_context, peer.auth))
     try:
         known, marked = first_step(marked) if steps_by_hand() else (False, marked)
         if not known:
-            marked = await _watched(app, exchange, peer, marked, call.request.id)
+            marked = await _watched(service, exchange, peer, marked, call.request.id)
         _check_marked(exchange.head, call.ctx, marked)
     except Refused as refused:
         call.dispatcher.refused(call.ctx, encode_error(refused.request_id, refused.error))
@@ -131,7 +129,7 @@ _SPECIAL: Final = ("subscriptions/listen", "initialize")
 
 
 async def _watched(
-    app: StreamableHTTP, exchange: Exchange, peer: ModernPeer, waiting: Any, request_id: RequestId
+    service: HTTPService, exchange: Exchange, peer: ModernPeer, waiting: Any, request_id: RequestId
 ) -> Any:
     """What is awaited for a call, unless its client goes away first (R-HTTP-11).
 
@@ -148,13 +146,13 @@ async def _watched(
 
     beside_it: list[Any] = [watch]
     if exchange.head.accepts.stream:
-        beside_it.append(lambda: app.keep_alive(lambda: peer.answer))
-    app.running.add(work)
+        beside_it.append(lambda: service.keep_alive(lambda: peer.answer))
+    service.running.add(work)
     try:
         async with beside(*beside_it, delay=UNWATCHED):
             value = await work.finish()
     finally:
-        app.running.discard(work)
+        service.running.discard(work)
     # What was interrupted may have gone on all the same; nobody wants its value.
     if work.interrupted:
         if peer.gone:
@@ -163,7 +161,7 @@ async def _watched(
     return value
 
 
-def _checked(app: StreamableHTTP, exchange: Exchange, frame: Frame, body: bytes) -> Request:
+def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes) -> Request:
     """The request, if it may run.
 
     Raises:
@@ -182,7 +180,7 @@ def _checked(app: StreamableHTTP, exchange: Exchange, frame: Frame, body: bytes)
         raise Refused(400, InvalidParams(f"params: {exc}"), request_id=request.id) from None
     version = None if meta is None else meta.get(envelope.PROTOCOL_VERSION)
     if request.method == "initialize" and version is None and not exchange.head.states_modern:
-        served = ", ".join(app.server.protocol_versions)
+        served = ", ".join(service.server.protocol_versions)
         error = HeaderMismatch(f"Mcp-Protocol-Version is missing; this server has no handshake, and serves {served}")
         raise Refused(400, error, request_id=request.id)
     if meta is None or not isinstance(version, str) or not codec.is_object(meta.get(envelope.CLIENT_CAPABILITIES)):
@@ -217,7 +215,7 @@ def _check_marked(head: Head, ctx: RequestContext[Any], marked: Marked | None) -
         raise Refused(400, exc, request_id=ctx.request_id) from None
 
 
-async def _notified(app: StreamableHTTP, exchange: Exchange, frame: Notification, state: Any, auth: Any) -> None:
+async def _notified(service: HTTPService, exchange: Exchange, frame: Notification, state: Any, auth: Any) -> None:
     """Take a notification.
 
     Raises:
@@ -225,12 +223,12 @@ async def _notified(app: StreamableHTTP, exchange: Exchange, frame: Notification
     """
     try:
         meta = read_meta(frame.params) or {}
-        check_notification(exchange.head, frame, meta.get(envelope.PROTOCOL_VERSION), app.server.protocol_versions)
+        check_notification(exchange.head, frame, meta.get(envelope.PROTOCOL_VERSION), service.server.protocol_versions)
     except (codec.Misfit, codec.Undecodable) as exc:
         raise Refused(400, InvalidParams(f"params: {exc}")) from None
     except (HeaderMismatch, UnsupportedProtocolVersion) as exc:
         raise Refused(400, exc) from None
-    work = app.server.dispatcher.notify(frame, UnheardPeer(app, exchange, state, auth))
+    work = service.server.dispatcher.notify(frame, UnheardPeer(service, exchange, state, auth))
     if work is not None:
         await work
     await exchange.reply(202)

@@ -7,7 +7,7 @@ Spec: basic/transports/streamable-http.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from msgspec import Raw
 
@@ -25,18 +25,16 @@ from mcp_core.messages import RequestId
 from mcp_core.session import Handshake
 from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange
-
-if TYPE_CHECKING:
-    from mcp_core.transports.streamable_http.app import StreamableHTTP
+from mcp_core.transports.streamable_http.service import HTTPService
 
 __all__ = ["LonePeer", "challenged", "ModernPeer", "UnheardPeer"]
 
 
-def challenged(app: StreamableHTTP, answer: Answer, failure: Failure) -> int:
+def challenged(service: HTTPService, answer: Answer, failure: Failure) -> int:
     """The status that an answer with this error has; a challenge is put in its headers (R-AUTH-06)."""
-    if app.bearer is None or not failure.scopes:
+    if service.bearer is None or not failure.scopes:
         return 200
-    answer.headers = (*answer.headers, app.bearer.step_up(failure.scopes))
+    answer.headers = (*answer.headers, service.bearer.step_up(failure.scopes))
     return 403
 
 
@@ -47,23 +45,23 @@ class _RequestPeer:
     first needed.
     """
 
-    __slots__ = ("_answer", "_app", "_exchange", "auth", "gone", "lifespan_context")
+    __slots__ = ("_answer", "_exchange", "_service", "auth", "gone", "lifespan_context")
 
     json_only = False
     reaches_client = False
     hears_changes = True
 
-    def __init__(self, app: StreamableHTTP, exchange: Exchange, state: Any, auth: Any) -> None:
+    def __init__(self, service: HTTPService, exchange: Exchange, state: Any, auth: Any) -> None:
         self.lifespan_context = state
         self.auth = auth
         self.gone = False
-        self._app = app
+        self._service = service
         self._exchange = exchange
         self._answer: Answer | None = None
 
     @property
     def server(self) -> Any:
-        return self._app.server
+        return self._service.server
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -90,7 +88,7 @@ class _RequestPeer:
         return False
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        return self._app.endings.add(call)
+        return self._service.endings.add(call)
 
     def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
         """Send the answer."""
@@ -128,7 +126,7 @@ class ModernPeer(_RequestPeer):
             plain = self._answer is None and self._exchange.head.accepts.json
             return self._exchange.reply(200, message) if plain else self.answer.result(message)
         if failure.scopes:
-            return self.answer.result(message, challenged(self._app, self.answer, failure))
+            return self.answer.result(message, challenged(self._service, self.answer, failure))
         return self.result(message, _STATUS.get(failure.code, 200))
 
 
@@ -151,7 +149,7 @@ class LonePeer(_RequestPeer):
 
     def __init__(
         self,
-        app: StreamableHTTP,
+        service: HTTPService,
         exchange: Exchange,
         state: Any,
         auth: Any,
@@ -162,11 +160,11 @@ class LonePeer(_RequestPeer):
         self.lifespan_context = state
         self.auth = auth
         self.gone = False
-        self._app = app
+        self._service = service
         self._exchange = exchange
         self._answer = answer
         self.handshake = handshake
-        self.json_only = app.options.json_response
+        self.json_only = service.options.json_response
         self.work: Interruptible | None = None
         self.failure: Failure | None = None
 

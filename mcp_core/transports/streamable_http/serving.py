@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_core.backend import has_running_loop
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.address import say_where
-from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
+from mcp_core.transports.streamable_http.app import StreamableHTTP
+from mcp_core.transports.streamable_http.options import HTTPOptions
 
 if TYPE_CHECKING:
     from mcp_core.server import Server

@@ -30,7 +30,8 @@ from mcp_core import journal
 from mcp_core.request_state import SHARED_KEY, share_key, take_shared_key
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.address import say_where
-from mcp_core.transports.streamable_http.app import HTTPOptions, StreamableHTTP
+from mcp_core.transports.streamable_http.app import StreamableHTTP
+from mcp_core.transports.streamable_http.options import HTTPOptions
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
