@@ -83,6 +83,7 @@ _journal = Journal(__name__)
 Progress: TypeAlias = Callable[[float, float | None, str | None], Any]
 LogSink: TypeAlias = Callable[[t.LoggingMessageNotificationParams], Any]
 MessageSink: TypeAlias = Callable[[str, dict[str, Any]], Any]
+_Begin: TypeAlias = Callable[[Request, Connection], "bytes | Coroutine[Any, Any, bytes] | None"]
 
 
 class Client:
@@ -236,7 +237,7 @@ class Client:
         return self._revision
 
     def _connect(self, channel: Channel) -> Connection:
-        return Connection(_Responder(self), self._loop, channel, answer_malformed=False)
+        return Connection(_Responder(self._begin, self._take_notification), self._loop, channel, answer_malformed=False)
 
     @property
     def _loop(self) -> Backend:
@@ -668,7 +669,7 @@ class Client:
 
     # --- as the responder of its connection -----------------------------------------------------------
 
-    def begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
+    def _begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
         """Answer a request of the server's (handshake era)."""
         if peer.congested:
             self._complaints.warning("a request %s goes unanswered: the server does not read answers", request.method)
@@ -704,15 +705,15 @@ class Client:
         if self._patience is not None:
             self._patience.answering = self._answering
 
-    def told(self, notification: Notification) -> None:
+    def _take_notification(self, notification: Notification) -> None:
         """Take a notification of the server's. Never raises: one that is malformed is dropped."""
         try:
             params: dict[str, Any] = codec.decode_any(notification.params)
-            self._told(notification, params)
+            self._handle_notification(notification, params)
         except Exception as exc:
             self._complaints.warning("a notification %s was dropped: %s", notification.method, exc)
 
-    def _told(self, notification: Notification, params: dict[str, Any]) -> None:
+    def _handle_notification(self, notification: Notification, params: dict[str, Any]) -> None:
         method = notification.method
         if self._cache is not None:
             self._cache.spoil(method)
@@ -760,14 +761,17 @@ class Client:
 
 
 class _Responder:
-    """The client as its connection sees it."""
+    """The client as its connection sees it: no part of what users see of it."""
 
-    def __init__(self, client: Client) -> None:
-        self.begin = client.begin
-        self._told = client.told
+    def __init__(self, begin: _Begin, take: Callable[[Notification], None]) -> None:
+        self._begin = begin
+        self._take = take
+
+    def begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
+        return self._begin(request, peer)
 
     def notify(self, notification: Notification, peer: Connection) -> Coroutine[Any, Any, None] | None:
-        self._told(notification)
+        self._take(notification)
         return None
 
 
