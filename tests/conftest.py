@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import importlib
 import os
+import sys
 import time
 from collections.abc import Generator
 from pathlib import Path
@@ -12,6 +15,10 @@ import pytest
 
 from mcp_core.testing import flush_logs
 from tests.pace import paced
+
+# Hundreds of processes are started here: they, and the next run, are to find the modules compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 BACKENDS = [pytest.param("asyncio", id="asyncio"), pytest.param("trio", id="trio")]
 
@@ -24,11 +31,30 @@ def anyio_backend(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _without_certificates(tmp_path_factory: pytest.TempPathFactory) -> Generator[None, None, None]:
+    """No test speaks TLS: clients of HTTP need not read the certificates of this system, each for 20 ms."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _earlier_records_have_come(request: pytest.FixtureRequest) -> None:
     """The library's records leave by a thread: what an earlier test has caused is not to come amid one that counts."""
     if "caplog" in request.fixturenames:
         flush_logs()
+
+
+def pytest_collection_finish() -> None:
+    """What is there before the first test stays: the garbage collector need not walk it time and again.
+
+    Hypothesis is there by then: as it is loaded it looks for what holds trio's randomness, and would not find it.
+    """
+    importlib.import_module("hypothesis")
+    gc.collect()
+    gc.freeze()
 
 
 # --- processes ------------------------------------------------------------------------------

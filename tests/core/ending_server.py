@@ -1,8 +1,12 @@
-"""A process that does not want to end: `python -m tests.core.ending_server LOOP SETTING`."""
+"""A process that does not want to end: `python -m tests.core.ending_server LOOP SETTING [BOUND=SECONDS ...]`.
+
+`BOUND` is a constant of the library that is to be another here: `mcp_core.leaving.PATIENCE=0.1`.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import re
 import signal
@@ -19,7 +23,6 @@ import sniffio
 
 from mcp_core import RequestContext, Server
 from mcp_core.types import CallToolRequestParams, CallToolResult, TextContent
-from mcp_typed import MCPServer
 
 LONG: Final = 600.0
 
@@ -122,6 +125,8 @@ LIFESPANS: Final[dict[str, Any]] = {
 
 
 def typed() -> Server[Any]:
+    from mcp_typed import MCPServer  # most of these processes can do without
+
     mcp = MCPServer("typed")
 
     @mcp.tool()
@@ -133,9 +138,20 @@ def typed() -> Server[Any]:
     return mcp.server
 
 
+def bound(setting: str) -> None:
+    """Set a constant of the library, which must be there."""
+    place, _, seconds = setting.partition("=")
+    module, _, name = place.rpartition(".")
+    constants = vars(importlib.import_module(module))
+    assert type(constants[name]) is float, place
+    constants[name] = float(seconds)
+
+
 def main() -> None:
     loop: Any = sys.argv[1]
     setting = sys.argv[2]
+    for other in sys.argv[3:]:
+        bound(other)
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     server = typed() if setting == "typed" else Server("s", on_call_tool=call_tool, lifespan=LIFESPANS.get(setting))
     server.run(loop=loop, drain_timeout=30.0 if setting == "patient" else 0.2)

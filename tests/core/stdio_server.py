@@ -14,7 +14,6 @@ import anyio
 from mcp_core import RequestContext, Server
 from mcp_core.threads import WorkerThreads
 from mcp_core.types import CallToolRequestParams, CallToolResult, TextContent
-from mcp_typed import MCPServer
 
 threads = WorkerThreads(2)
 
@@ -69,6 +68,8 @@ def core_server() -> Server:
 
 
 def typed_server() -> Server[Any]:
+    from mcp_typed import MCPServer  # most of these processes can do without
+
     mcp = MCPServer("typed", threads=2)
 
     @mcp.tool()

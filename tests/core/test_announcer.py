@@ -212,33 +212,27 @@ async def test_a_loop_that_ended_at_the_wrong_moment_silences_nobody() -> None:
         assert await bus.until(LAST) == [TOOLS, LAST]
 
 
-async def test_a_bus_that_hangs_holds_up_nothing_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(announcer_module, "PUBLISH_SECONDS", 0.01)
+@pytest.mark.parametrize(
+    "exc",
+    [pytest.param(None, id="hangs"), SystemExit(1), GeneratorExit(), asyncio.CancelledError()],
+    ids=repr,
+)
+async def test_a_bus_that_hangs_or_raises_what_ends_programs_holds_up_nothing(
+    exc: BaseException | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if exc is None:
+        monkeypatch.setattr(announcer_module, "PUBLISH_SECONDS", 0.01)
 
-    class Hanging(Bus):
+    class Failing(Bus):
         async def publish(self, event: Event) -> None:
             if event == TOOLS:
-                await anyio.sleep_forever()
+                if exc is None:
+                    await anyio.sleep_forever()
+                else:
+                    raise exc
             await super().publish(event)
 
-    bus = Hanging()
-    announcer = Announcer(bus)
-    async with open_backend() as backend:
-        announcer.attach(backend)
-        announcer.announce(TOOLS)
-        announcer.announce(LAST)
-        assert await bus.until(LAST) == [LAST]
-
-
-@pytest.mark.parametrize("exc", [SystemExit(1), GeneratorExit(), asyncio.CancelledError()], ids=repr)
-async def test_a_bus_that_raises_what_ends_programs_ends_none(exc: BaseException) -> None:
-    class Ending(Bus):
-        async def publish(self, event: Event) -> None:
-            if event == TOOLS:
-                raise exc
-            await super().publish(event)
-
-    bus = Ending()
+    bus = Failing()
     announcer = Announcer(bus)
     async with open_backend() as backend:
         announcer.attach(backend)

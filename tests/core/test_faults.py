@@ -10,6 +10,7 @@ import os
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, Literal
 
 import anyio
@@ -191,8 +192,9 @@ async def test_a_lost_message_is_a_timeout(mode: str) -> None:
     while True:
         schedule = Schedule({point: "drop"})
         async with connected(server, schedule, "memory", mode=mode) as line, line.client as client:
+            call = partial(client.call_tool, "x", read_timeout_seconds=paced(0.05))
             for _ in range(3):
-                failure = await ends(lambda client=client: client.call_tool("x", read_timeout_seconds=paced(0.2)))  # type: ignore[misc]
+                failure = await ends(call)
                 late += failure is not None
             if schedule.fired:
                 assert await ends(client.list_tools) is None

@@ -12,6 +12,7 @@ import anyio
 import pytest
 
 from mcp_core import Client, ConnectionClosed, StdioServerParameters
+from mcp_core.transports import process
 from mcp_core.transports.process import STDERR_KEPT, STDERR_LINES
 
 SECONDS: Final = 25.0
@@ -31,7 +32,28 @@ async def told(target: StdioServerParameters) -> str:
     return str(caught.value)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The client soon goes on to the next step where a server does not end; the signals that it has sent.
+
+    After the last step there is no other: for that it has the time that it always has.
+    """
+    sent: list[int] = []
+    whole, send = process.GRACE, process.signal_group
+
+    def noted(child: Any, number: int) -> None:
+        sent.append(number)
+        if number == signal.SIGKILL:
+            monkeypatch.setattr(process, "GRACE", whole)
+        send(child, number)
+
+    monkeypatch.setattr(process, "GRACE", 0.2)
+    monkeypatch.setattr(process, "signal_group", noted)
+    return sent
+
+
 @pytest.mark.fault("X-67")
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize(
     ("code", "how"),
     [
@@ -124,7 +146,11 @@ def runs(pid: int) -> bool:
     ids=["plain", "ignores SIGTERM", "holds stderr"],
 )
 @pytest.mark.parametrize("how", ["left", "failed", "cancelled"])
-async def test_nothing_that_a_server_has_started_outlives_the_client(helper: str, how: str, tmp_path: Path) -> None:
+async def test_nothing_that_a_server_has_started_outlives_the_client(
+    helper: str, how: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    if "trap" in helper:
+        request.getfixturevalue("impatient")
     (tmp_path / "script").write_text("{}")
     pids = tmp_path / "pids"
     script = f'{helper} echo $! > {pids}; exec "$0" -S -E {SERVER} {tmp_path / "script"}'
@@ -155,13 +181,14 @@ async def test_a_server_that_ends_by_itself_leaves_nothing_either(tmp_path: Path
     assert not runs(int(pids.read_text()))
 
 
-async def test_a_server_that_ignores_everything_is_ended_in_time() -> None:
+async def test_a_server_that_ignores_everything_is_ended_in_time(impatient: list[int]) -> None:
     code = "import signal, time\nfor n in (1, 2, 15): signal.signal(n, signal.SIG_IGN)\ntime.sleep(60)"
     before = children()
     with anyio.fail_after(SECONDS), pytest.raises(Exception, match="initialize was not answered within"):
-        async with Client(python(code), mode="legacy", read_timeout_seconds=1):
+        async with Client(python(code), mode="legacy", read_timeout_seconds=0.5):
             pytest.fail("it is not open")
     assert children() <= before
+    assert impatient[0] == signal.SIGTERM
 
 
 async def test_no_descriptor_stays_open(tmp_path: Path) -> None:

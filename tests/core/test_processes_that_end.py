@@ -9,7 +9,7 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -20,12 +20,22 @@ from tests.core.test_stdio import LOOPS, ROOT, Process
 BOUND = 20.0
 """Seconds that an end may take on a busy machine; what it is held against took for ever."""
 
+# The library's own bounds, a tenth of what they are, for processes that do wait until one has passed. What
+# ends within its bound keeps the whole of it. `tests/test_limits.py` holds what they are.
+SOON_LEFT: Final = (
+    "mcp_core.leaving.PATIENCE=0.1",
+    "mcp_core.running.PATIENCE=0.1",
+    "mcp_core.backend.asyncio.PATIENCE=0.1",
+)
+SOON_ENDED: Final = ("mcp_core.transports.signals.PATIENCE=0.1",)
+SOON_GIVEN_UP: Final = ("mcp_core.transports.lines.HANG_UP=0.5", "mcp_core.transports.stdio.WRITE_TIMEOUT=0.5")
+
 
 @contextmanager
-def process(tmp_path: Path, loop: str, setting: str = "plain") -> Generator[Process, None, None]:
+def process(tmp_path: Path, loop: str, setting: str = "plain", *bounds: str) -> Generator[Process, None, None]:
     with (tmp_path / "stderr").open("w+b") as errors:
         running = subprocess.Popen(
-            [sys.executable, "-m", "tests.core.ending_server", loop, setting],
+            [sys.executable, "-m", "tests.core.ending_server", loop, setting, *bounds],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -56,7 +66,7 @@ def wait_for(said: str, running: Process) -> None:
 def test_the_end_of_input_ends_the_process_whatever_a_handler_does(tmp_path: Path, loop: str, tool: str) -> None:
     if loop == "trio" and tool == "stubborn":
         tool = "forever"  # of asyncio alone: in trio nobody can swallow a cancellation and go on waiting
-    with process(tmp_path, loop) as running:
+    with process(tmp_path, loop, "plain", *(() if tool == "forever" else SOON_LEFT)) as running:
         running.send(call(tool))
         wait_for("started", running)
         _, status = running.finish(BOUND)
@@ -85,7 +95,7 @@ def test_a_tool_that_blocks_in_a_worker_thread_does_not_keep_the_process(tmp_pat
 def test_a_signal_ends_a_process_whose_loop_is_blocked(
     tmp_path: Path, loop: str, tool: str, number: signal.Signals
 ) -> None:
-    with process(tmp_path, loop) as running:
+    with process(tmp_path, loop, "plain", *SOON_ENDED) as running:
         running.send(call(tool))
         wait_for("started", running)
         running.running.send_signal(number)
@@ -156,12 +166,12 @@ async def test_a_signal_that_comes_as_serving_ends_does_not_end_the_process(monk
 @pytest.mark.fault("S-22")
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_client_that_does_not_read_the_last_answer_does_not_keep_the_process(tmp_path: Path, loop: str) -> None:
-    with process(tmp_path, loop) as running:
+    with process(tmp_path, loop, "plain", *SOON_GIVEN_UP) as running:
         running.send(call("big"))
         wait_for("started", running)
         assert running.running.stdin is not None
         running.running.stdin.close()
-        assert running.running.wait(2 * BOUND) == 0  # some 10 s are those of its options
+        assert running.running.wait(BOUND) == 0
         assert "after run" in running.stderr
 
 

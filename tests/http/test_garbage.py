@@ -45,14 +45,16 @@ def in_vain(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResul
 )
 @pytest.mark.parametrize("era", ["modern", "handshake"])
 async def test_a_request_leaves_no_cycles(era: str, options: dict[str, Any], handler: Any) -> None:
+    gc.collect()
+    gc.freeze()  # what other tests have left is not looked at
     app = Server("garbage", on_call_tool=handler).streamable_http_app(**options)
     client: Any = ModernClient(app) if era == "modern" else HandshakeClient(app)
     if era == "handshake" and not options.get("stateless_http"):
         await client.initialize()
     for request_id in range(REQUESTS):
         await client.call("x", request_id=request_id)
+    gc.collect()
     gc.disable()
-    gc.freeze()  # what other tests have left is not looked at
     gc.set_debug(gc.DEBUG_SAVEALL)
     try:
         for request_id in range(REQUESTS):
@@ -62,6 +64,5 @@ async def test_a_request_leaves_no_cycles(era: str, options: dict[str, Any], han
     finally:
         gc.set_debug(0)
         gc.garbage.clear()
-        gc.unfreeze()
         gc.enable()
     assert {name: count for name, count in left.items() if count >= REQUESTS} == {}

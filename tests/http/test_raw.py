@@ -661,6 +661,8 @@ def test_quiet_streams_are_kept_alive() -> None:
             begin(caller, streams[-1], f"quiet {caller.modern}", streamed=True)
         for stream in streams:
             assert [stream.event() for _ in range(3)] == [{"": "keep-alive"}] * 3
+        for modern in (True, False):
+            stateless(port).call("reach", name=f"quiet {modern} go on")  # or the end would wait for them
 
 
 @pytest.mark.case("C051")

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from mcp_core import Client
 from mcp_typed import MCPServer
-from tests.http.asgi import ModernClient
+from tests.http.asgi import ModernClient, Response
 from tests.typed.test_errors import text_of
 
 
@@ -199,14 +199,19 @@ BAD: list[Any] = [
 ]
 
 
+async def answered(tool: str, arguments: dict[str, Any], headers: dict[str, str]) -> Response:
+    """The response to a call with these headers for parameters."""
+    client = ModernClient(server().streamable_http_app())
+    return await client.call(tool, arguments, headers={f"mcp-param-{k.lower()}": v for k, v in headers.items()})
+
+
 @pytest.mark.fault("S-14")
 @pytest.mark.requirement("R-HTTP-23")
 @pytest.mark.parametrize(("tool", "arguments", "headers"), GOOD, ids=[f"{row[0]} {row[1]}"[:70] for row in GOOD])
 async def test_a_tool_that_gets_what_the_header_says_is_called(
     tool: str, arguments: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    client = ModernClient(server().streamable_http_app())
-    response = await client.call(tool, arguments, headers={f"mcp-param-{k.lower()}": v for k, v in headers.items()})
+    response = await answered(tool, arguments, headers)
     assert response.status == 200, response.body
     assert json.loads(response.body)["result"]["isError"] is False
     assert len(CALLS) == 1
@@ -218,8 +223,7 @@ async def test_a_tool_that_gets_what_the_header_says_is_called(
 async def test_a_tool_that_would_get_something_else_is_not(
     tool: str, arguments: dict[str, Any], headers: dict[str, str]
 ) -> None:
-    client = ModernClient(server().streamable_http_app())
-    response = await client.call(tool, arguments, headers={f"mcp-param-{k.lower()}": v for k, v in headers.items()})
+    response = await answered(tool, arguments, headers)
     assert response.status == 400
     assert json.loads(response.body)["error"]["code"] == -32020
     assert CALLS == []

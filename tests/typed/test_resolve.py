@@ -1544,28 +1544,29 @@ async def test_a_state_of_the_author_s_own_has_no_answers_of_ours() -> None:
 # --- resolvers that open something ---------------------------------------------------------------------
 
 
+@contextmanager
+def noted(moments: list[Any]) -> Generator[None]:
+    """Notes that it is opened, what is raised in it, and that it is closed."""
+    moments.append("open")
+    try:
+        yield
+    except BaseException as exc:
+        moments.append(type(exc).__name__)
+        raise
+    finally:
+        moments.append("closed")
+
+
 def opener(colour: str, moments: list[Any]) -> Callable[..., Any]:
     """A resolver of a kind that has an end."""
 
     def plain() -> Generator[int]:
-        moments.append("open")
-        try:
+        with noted(moments):
             yield 5
-        except BaseException as exc:
-            moments.append(type(exc).__name__)
-            raise
-        finally:
-            moments.append("closed")
 
     async def later() -> AsyncGenerator[int]:
-        moments.append("open")
-        try:
+        with noted(moments):
             yield 5
-        except BaseException as exc:
-            moments.append(type(exc).__name__)
-            raise
-        finally:
-            moments.append("closed")
 
     kinds: dict[str, Callable[..., Any]] = {
         "generator": plain,
