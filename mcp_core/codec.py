@@ -169,11 +169,17 @@ def long_text(text: str) -> Raw | str:
 class Decoder(Generic[T]):
     """A compiled decoder of one type."""
 
-    __slots__ = ("_careful", "_kind", "plainly")
+    __slots__ = ("_kind", "carefully", "plainly")
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
-        self._careful: Callable[[bytes | Raw], T] | None = None
+        self.carefully: Callable[[bytes | Raw], T] = self._make_careful
+        """The same as `plainly`, for texts of `LARGE` bytes and more: linear with a small factor.
+
+        msgspec takes a thousand times as long for a number above 1e288 as for any other, so that a
+        text of such numbers would hold up the event loop. Python reads them as it reads others,
+        but all of them slower.
+        """
         self.plainly: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
         """The same, one call shorter, with exceptions of whatever kind: for those who then decode again."""
 
@@ -204,17 +210,10 @@ class Decoder(Generic[T]):
             fault = _fault(exc)
         raise fault
 
-    @property
-    def carefully(self) -> Callable[[bytes | Raw], T]:
-        """The same as `plainly`, for texts of `LARGE` bytes and more: linear with a small factor.
-
-        msgspec takes a thousand times as long for a number above 1e288 as for any other, so that a
-        text of such numbers would hold up the event loop. Python reads them as it reads others,
-        but all of them slower.
-        """
-        if self._careful is None:
-            self._careful = msgspec.json.Decoder(self._kind, float_hook=_float).decode
-        return self._careful
+    def _make_careful(self, data: bytes | Raw) -> T:
+        """Decode, and be ready to do so from now on: most types never see such a text."""
+        self.carefully = msgspec.json.Decoder(self._kind, float_hook=_float).decode
+        return self.carefully(data)
 
 
 def _fault(exc: Exception) -> Misfit | Undecodable:
@@ -226,7 +225,7 @@ def _fault(exc: Exception) -> Misfit | Undecodable:
     return (Misfit if isinstance(exc, msgspec.ValidationError) else Undecodable)(str(exc))
 
 
-LARGE: Final = 1024
+LARGE: Final = 64
 """Bytes from which a text can hold so many numbers that it matters how each is read."""
 
 

@@ -248,7 +248,7 @@ def _diagnose(data: bytes, fault: Exception) -> Frame:
     except codec.Undecodable as exc:
         return Malformed(ParseError("Parse error: " + str(exc)), codec.recover_id(data))
     except codec.Misfit:
-        return Malformed(InvalidRequest("a message must be a JSON object"))
+        return Malformed(InvalidRequest(_NO_OBJECT))
     is_json_rpc = bytes(members.jsonrpc) == b'"2.0"'
     if members.error is not UNSET and members.method is UNSET and (members.id is UNSET or bytes(members.id) == b"null"):
         return _refused(None, members.error, is_stray=not is_json_rpc)  # JSON-RPC's form of an error without id (D-02)
@@ -313,7 +313,12 @@ def decode_batch(data: bytes) -> list[Frame] | Malformed:
         if str(exc) == "nested too deeply":
             return Malformed(InvalidParams("the message is nested too deeply"))
         return Malformed(InvalidRequest(f"a batch may hold {MAX_BATCH} messages at the most"))
-    frames = [decode_frame(bytes(element)) for element in elements if element is not UNSET]
+    # What is no object is JSON all the same, and need not be read again.
+    frames = [
+        decode_frame(text) if text.startswith(b"{") else Malformed(InvalidRequest(_NO_OBJECT))
+        for element in elements
+        if element is not UNSET and (text := bytes(element))
+    ]
     return frames or Malformed(InvalidRequest("a batch must not be empty"))
 
 
@@ -324,6 +329,8 @@ def id_bytes(request_id: RequestId) -> bytes:
     """An id as it stands in a message."""
     return b"%d" % request_id if type(request_id) is int else codec.encode(request_id)
 
+
+_NO_OBJECT: Final = "a message must be a JSON object"
 
 _LF, _CR = codec.LF, codec.CR
 

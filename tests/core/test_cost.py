@@ -16,7 +16,7 @@ import pytest
 
 from mcp_core import codec
 from mcp_core.backend import open_backend
-from mcp_core.messages import decode_frame
+from mcp_core.messages import decode_batch, decode_frame
 from mcp_core.session import Handshake
 from mcp_core.types import ClientCapabilities, Implementation
 from tests.core.peers import echo_server
@@ -85,6 +85,22 @@ def test_reading_a_message_is_linear(text: str) -> None:
     shapes = {name: shape for name, shape in SHAPES.items() if name.startswith(f"{text}, ")}
     slow = {name: found for name, shape in shapes.items() if (found := too_slow(shape))}
     assert slow == {}
+
+
+@faults("S-01")
+@pytest.mark.parametrize("count", [12, 100])
+def test_short_texts_of_large_numbers_cost_what_others_do(count: int) -> None:
+    """msgspec takes a thousand times as long for a number near the end of the range."""
+    large, other = (b'{"a":[%b]}' % b",".join([number] * count) for number in (b"1e308", b"1e108"))
+    enough = 100 * least(lambda: codec.decode_any(other), 0)
+    assert least(lambda: [codec.decode_any(large) for _ in range(20)], enough) <= enough
+
+
+@faults("S-02")
+def test_elements_of_a_batch_that_are_no_objects_are_read_once() -> None:
+    large, other = (b"[%b]" % b",".join([element] * 100) for element in (b"1e308", b"null"))
+    enough = 100 * least(lambda: decode_batch(other), 0)
+    assert least(lambda: [decode_batch(large) for _ in range(20)], enough) <= enough
 
 
 @faults("S-02")
