@@ -49,7 +49,7 @@ class _Attached:
 
 
 class Announcer:
-    """Publishes events on the loop of whoever is attached; with nobody attached there is nobody to tell.
+    """Publishes events on an attached loop; while none is attached, events are dropped.
 
     A loop may end, or stop, without a word. So every one is asked, and whichever comes to it first
     publishes what waits. Publishing belongs to none of them: it goes on when the one whose loop it uses leaves.
@@ -62,11 +62,11 @@ class Announcer:
         self._waiting: dict[Event, None] = {}
 
     def attach(self, loop: Loop) -> Callable[[], None]:
-        """Offer a loop to publish on; the returned call takes it back, any number of times."""
+        """Attach a loop to publish on. Returns an idempotent function that detaches it."""
         with self._lock:
             self._attached = [known for known in self._attached if not known.is_over]
             if not self._attached:
-                self._waiting.clear()  # there was nobody to hear of it
+                self._waiting.clear()  # nothing listened
             attached = _Attached(loop)
             self._attached.append(attached)
             self._ask()

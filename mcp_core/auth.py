@@ -38,7 +38,7 @@ class TokenVerifier(Protocol):
 
 
 class AuthSettings(msgspec.Struct, kw_only=True, frozen=True):
-    """What clients are told about getting a token, and what a token must be good for.
+    """What clients learn about getting a token, and what a token must be valid for.
 
     `issuer_url` is the authorization server, `resource_server_url` this server's own
     address as clients see it: tokens must be issued for it, unless `check_resource` is

@@ -52,13 +52,13 @@ class Receiver(Protocol):
         ...
 
     def refuse(self, head: bytes, limit: int) -> None:
-        """Be told of a message beyond the size limit; `head` is how it began."""
+        """Called for a message over the size limit; `head` is its first bytes, enough to recover the id."""
         ...
 
     def fail(self, request_id: int | str, error: Exception) -> None:
-        """Be told that nothing will answer this request, and why."""
+        """Called when nothing will answer this request, with the reason."""
         ...
 
     def ended(self) -> None:
-        """Be told that no more messages will come."""
+        """Called when no more messages will come."""
         ...

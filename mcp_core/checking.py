@@ -1,6 +1,6 @@
 """Values built by hand, held to what their types say.
 
-msgspec checks what it reads, not what it is told to write: a `TextContent(text=5)` would go out
+msgspec checks what it reads, not what it writes: a `TextContent(text=5)` would go out
 as it is, and its client would refuse the whole message. Each type is looked at once; a value then
 costs a look at the type of each member.
 

@@ -110,7 +110,7 @@ class Pending(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of an answer that nobody has begun to wait for."""
+        """Close a response whose awaiting has not begun."""
         ...
 
 
@@ -228,7 +228,7 @@ class Connection:
     # --- inbound -------------------------------------------------------------------------
 
     def receive(self, message: bytes) -> None:
-        """Take one whole message. Never raises: what is wrong with it, its sender is told."""
+        """Take one whole message. Never raises: an invalid one is answered with an error."""
         if self._observers.message_received:
             self._observers.tell(self._observers.message_received, message)
         frame = decode_frame(message)
@@ -247,7 +247,7 @@ class Connection:
             self._give_up(frame, exc, self._out)
 
     def _give_up(self, frame: Frame, exc: Exception, out: Callable[[bytes], None]) -> None:
-        """Get over a fault of whoever responds; what failed is answered if it is a request.
+        """Survive an exception of the responder; a request that failed is answered.
 
         The fault must not reach the transport, where it would end the reading, and with it
         everything else that the peer asks for.
@@ -309,7 +309,7 @@ class Connection:
         return self._channel.congested
 
     def expire(self, request_id: RequestId, error: Exception) -> None:
-        """Fail a request of ours that the peer may be at work on still: it is told to stop."""
+        """Fail a request of ours that the peer may still work on: it is asked to cancel."""
         waiter = self._session.outgoing.get(request_id)
         if waiter is not None:
             waiter.fail(error)
@@ -326,7 +326,7 @@ class Connection:
                 )
             entry = session.admit(request.id)
         except MCPError as exc:
-            if not self._channel.congested:  # a peer that asks, and does not read what it is told, is not told this
+            if not self._channel.congested:  # a peer that asks, and does not read responses, gets none for this
                 put(encode_error(request.id, exc))
             return
         answer = self._responder.begin(request, self)
@@ -350,13 +350,13 @@ class Connection:
         except BaseException as exc:
             if isinstance(exc, KeyboardInterrupt) or (entry.job is not None and not entry.job.is_own(exc)):
                 raise
-            # Nobody has cancelled the request: its handler cancelled its own task, or raised what
+            # The request was not cancelled: its handler cancelled its own task, or raised what
             # looks as if it were being closed. It is answered like any other failure.
             answer = self._failed_answer(request, work, exc)
         if self._session.settle(request.id, entry):
             out(answer, last=not self._session.incoming)
             if request.method == "subscriptions/listen":
-                # The end of a subscription is told twice on such channels (R-SUB-08).
+                # On such channels the end of a subscription is sent twice (R-SUB-08).
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
 
     @staticmethod
@@ -557,7 +557,7 @@ class Connection:
         """Make a request and wait for its result, still encoded.
 
         `prepare` makes the params once the id is known. If the caller is cancelled, or
-        `timeout` seconds pass, the peer is told to stop.
+        `timeout` seconds pass, the peer is asked to cancel.
 
         Raises:
             MCPError: The peer refused.
@@ -588,7 +588,7 @@ class Connection:
                 self._asked_in_notices -= 1
                 self._measure()
             if self._session.resolve(request_id) is not None and was_sent and method != "initialize":
-                # Nobody waits any more, and the peer has not answered.
+                # The caller has stopped waiting, and the peer has not answered.
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request_id}))
 
     # --- as the peer of a request ---------------------------------------------------------------
@@ -617,7 +617,7 @@ class Connection:
         return entry is not None and entry.cancelled
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Make a call when the peer sends no more; the returned call takes it back."""
+        """Register a callback for the end of input. Returns an idempotent function that unregisters it."""
         return self._endings.add(call)
 
     # --- the end ------------------------------------------------------------------------------
@@ -633,8 +633,8 @@ class Connection:
         for request_id in list(self._session.outgoing):
             waiter = self._session.resolve(request_id)
             if waiter is not None:
-                told = f": {why}" if why else ""
-                waiter.fail(ConnectionClosed(f"the connection ended before the answer came{told}"))
+                reason = f": {why}" if why else ""
+                waiter.fail(ConnectionClosed(f"the connection ended before the answer came{reason}"))
         self._endings.come()
 
     def hurry(self) -> None:

@@ -94,7 +94,7 @@ class Peer(Protocol):
 
     @property
     def auth(self) -> Any:
-        """What the transport found out about the caller; `None` where nobody asks."""
+        """The caller's verified token; `None` where the transport asks for none."""
         ...
 
     @property
@@ -138,11 +138,11 @@ class Peer(Protocol):
         ...
 
     def abandoned(self, request_id: RequestId) -> bool:
-        """Whether nobody wants the answer to this request any more."""
+        """Whether the client has cancelled this request, or disconnected."""
         ...
 
     def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Make a call when the peer sends no more; the returned call takes it back."""
+        """Register a callback for the end of input. Returns an idempotent function that unregisters it."""
         ...
 
 
@@ -197,7 +197,7 @@ class RequestContext(Generic[L]):
     @property
     def raw_params(self) -> Raw:
         """The params as the bytes they arrived in (or as a middleware replaced them)."""
-        if not isinstance(self._raw, Raw):  # of the whole message, out of which nobody has needed them yet
+        if not isinstance(self._raw, Raw):  # of the whole message: params are cut out on demand
             self._raw = raw_params(self._raw)
         return self._raw
 
@@ -284,7 +284,7 @@ class RequestContext(Generic[L]):
     # --- while it is handled ---------------------------------------------------------------
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Tell the client how far the request has come, if it asked to be told.
+        """Send progress to the client, if it asked for it.
 
         Nothing is sent after the answer, nor a `progress` that does not grow (R-PROG-02).
         Waits while the client does not read.

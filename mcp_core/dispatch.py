@@ -199,7 +199,7 @@ class Dispatcher:
     def aside(self, ctx: RequestContext[Any], peer: Peer, method: str, params: dict[str, Any]) -> Any:
         """What the handler of another method returns to the caller of this request, or what to await for it.
 
-        Nobody has made that request: neither middleware nor observers see it. Raises what decoding and the
+        No client has made that request: neither middleware nor observers see it. Raises what decoding and the
         handler raise.
         """
         handler = self._requests[method]
@@ -207,20 +207,20 @@ class Dispatcher:
         inner: RequestContext[Any] = RequestContext(peer, ctx.request_id, method, raw, ctx.protocol_version, ctx.meta)
         return handler.call(inner, handler.decode(raw))
 
-    # --- what observers are told -----------------------------------------------------------
+    # --- what observers are called with -----------------------------------------------------------
 
     def _finished(self, call: Call, answer: bytes | None) -> None:
-        call.told = True
+        call.observed = True
         self._observers.tell(self._observers.request_finished, call.ctx, answer)
 
     def unanswered(self, call: Call) -> None:
-        """Take note that nobody gets an answer to a request that was started."""
+        """Note that a request which was started gets no response."""
         call.ctx.close()
-        if self._observers.request_finished and not call.told:
+        if self._observers.request_finished and not call.observed:
             self._finished(call, None)
 
     def refused(self, ctx: RequestContext[Any], answer: bytes | None) -> None:
-        """Take note that a request was answered, or let go of, before it got to its handler."""
+        """Note that a request was answered, or dropped, before it got to its handler."""
         ctx.close()
         observers = self._observers
         observers.tell(observers.request_started, ctx)
@@ -258,7 +258,7 @@ class Dispatcher:
     def _refusal(self, request: Request, peer: Peer, exc: Exception) -> Refusal:
         """The answer to a request that did not get to its handler."""
         if isinstance(exc, codec.Misfit | codec.Undecodable):
-            # Bad params, but of which era? A wrong version is the first thing to be told,
+            # Bad params, but of which era? A wrong version is reported first,
             # and a method that its revision does not have the second.
             try:
                 revision = self._revision(request.method, read_meta(request.params), peer)
@@ -374,9 +374,9 @@ async def _settled(value: Any) -> Any:
 
 
 class Failure(Struct):
-    """What a transport has to know of an error: its code, and the scopes it asks for, if it does.
+    """The parts of an error that decide the HTTP status: its code, and the scopes that it asks for.
 
-    Not the exception, whose traceback would keep everything alive that it has come by.
+    The exception is not kept, because its traceback references every frame that it passed.
     """
 
     code: int
@@ -398,11 +398,11 @@ class Refusal(Struct):
 class Call:
     """A request on its way: opened, started, then awaited for the answer if its handler waits.
 
-    Not a coroutine, so that one which nobody came to await can be let go of together
+    Not a coroutine, so that one which is never awaited can be closed together
     with the handler's own (`close`).
     """
 
-    __slots__ = ("awaitable", "ctx", "dispatcher", "failure", "handler", "params", "request", "told")
+    __slots__ = ("awaitable", "ctx", "dispatcher", "failure", "handler", "observed", "params", "request")
 
     def __init__(
         self,
@@ -420,8 +420,8 @@ class Call:
         self.awaitable: Any = None
         self.failure: Failure | None = None
         """The error that it was answered with, if it was."""
-        self.told = False
-        """Whether observers were told of its end."""
+        self.observed = False
+        """Whether observers were called with its end."""
 
     def step(self) -> bytes | None:
         """Make the first step of what is to be awaited: the answer if that was all.
@@ -433,7 +433,7 @@ class Call:
         steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
         try:
             done, value = first_step(steps)
-        except GeneratorExit as exc:  # nobody closes a coroutine in its first step
+        except GeneratorExit as exc:  # raised by the handler: a coroutine is not closed in its first step
             return self.dispatcher.failed(self, exc)
         except BaseException as exc:
             return self._raised(exc)
@@ -462,7 +462,7 @@ class Call:
         return self.dispatcher.failed(self, exc)
 
     def close(self) -> None:
-        """Let go of the handler, if it has not started; if it has ended, nothing happens."""
+        """Close the handler's coroutine if it has not started. Idempotent."""
         close = getattr(self.awaitable, "close", None)
         if close is not None:
             close()

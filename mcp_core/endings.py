@@ -17,7 +17,7 @@ class Endings:
         self._calls: dict[object, Callable[[], None]] = {}
 
     def add(self, call: Callable[[], None]) -> Callable[[], None]:
-        """Make a call then; the returned call takes it back, any number of times."""
+        """Register a callback for the end. Returns an idempotent function that unregisters it."""
         token = object()
         self._calls[token] = call
 

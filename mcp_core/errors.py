@@ -291,7 +291,7 @@ def _refused_again(
 
 
 class RequestTimeout(MCPCoreError):
-    """No answer came in time. The peer was told to cancel the request."""
+    """No answer came in time. The peer was asked to cancel the request."""
 
 
 class ConnectionClosed(MCPCoreError):

@@ -91,14 +91,14 @@ class Schedule:
 
 
 class StartedChannel(Channel):
-    """A channel that is told who takes what it brings, and that can be closed from this side."""
+    """A channel that is started with its receiver, and can be closed from this side."""
 
     def start(self, receiver: Receiver) -> None:
         """Bring messages to this receiver from now on."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Send and bring nothing more; both ends are told."""
+        """Close both ends."""
         raise NotImplementedError
 
 
@@ -334,7 +334,7 @@ class _Relay:
                 try:
                     self._ends[1 - at].send(self._pending[at])
                 except OSError:
-                    pass  # nobody is there to read it
+                    pass  # the peer is closed
         self.close()
 
     def close(self) -> None:

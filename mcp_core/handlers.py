@@ -74,7 +74,7 @@ class Handlers:
         self.put(self.requests, method, params_type, call)
 
     def add_notification(self, method: str, params_type: Any, call: HandlerFunction) -> None:
-        """Be told of a notification, in place of who was told before. Raises as `add_request`."""
+        """Register the handler of a notification, in place of an earlier one. Raises as `add_request`."""
         self._refuse_reserved(method)
         _check_params_type(method, params_type)
         self.put(self.notifications, method, params_type, call)

@@ -98,7 +98,7 @@ MAX_ARGUMENT: Final = 1000
 MAX_TRACEBACK: Final = 20_000
 """Characters of a traceback, likewise, from its end."""
 
-# Line breaks begin a new record for whoever reads the log, and escapes steer a terminal.
+# Line breaks look like a new record in the log, and escapes control a terminal.
 _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     0x0A: "\\n",
     0x0D: "\\r",

@@ -20,7 +20,7 @@ from mcp_core.journal import Journal, flush
 __all__ = ["PATIENCE", "exit_process", "leaving", "run_trio"]
 
 PATIENCE: Final = 1.0
-"""Seconds that tasks and threads have to end when what started them has; then nobody waits for them."""
+"""Seconds that tasks and threads have to end when what started them has; then they are left behind."""
 
 _journal = Journal(__name__)
 
@@ -44,7 +44,7 @@ def leaving() -> Generator[Callable[[], None], None, None]:
     """Give a function that says: from now on this block has nothing to do but to end.
 
     Where `run_trio` runs it, the process is ended when that takes more than a second. In
-    trio whoever leaves waits for every task and every thread, so that one which blocks would keep
+    trio the end of a run waits for every task and every thread, so that one which blocks would keep
     the process for ever.
     """
     timer = threading.Timer(PATIENCE, _end_process)

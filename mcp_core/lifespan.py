@@ -103,7 +103,7 @@ class _Host:
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has been left without having been told to."""
+        """Whether it was left without being asked to."""
         return self._left.is_set()
 
     async def _run(self) -> None:
@@ -116,8 +116,8 @@ class _Host:
                 except BaseException as exc:
                     if not is_cancellation(exc):
                         raise
-                    # Something in it failed, which comes out when it is left; or the loop ends, and nobody
-                    # has said so before. It is left in order, as far as the loop lets it.
+                    # Something in it failed, and is raised when it is left; or the loop ends without
+                    # notice. It is left in order, as far as the loop lets it.
                 else:
                     self.serves = False
             self.serves = False

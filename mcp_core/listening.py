@@ -39,7 +39,7 @@ class Listen:
     Acknowledges first, then forwards what the filter asks for and the server's
     capabilities offer, each message under the id of the request. Ends with a result
     when the client sends no more, when `close` is called, or when the client has left
-    too much unread; it can ask again and read the lists anew.
+    too much unread; it can ask again, and read the lists again.
     """
 
     def __init__(self, bus: SubscriptionBus) -> None:
@@ -70,7 +70,7 @@ class Listen:
 
         try:
             forget = ctx.peer.on_end(send.close)
-        except BaseException:  # a peer that cannot be told
+        except BaseException:  # a peer that cannot be reached
             send.close()
             events.close()
             raise

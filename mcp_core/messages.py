@@ -85,7 +85,7 @@ class ErrorResponse:
 
     @property
     def error(self) -> MCPError:
-        """The error, made when somebody wants it: its data may be large, and nobody's."""
+        """The error, decoded on demand: its data may be large and unused."""
         known = self._object
         try:
             data = codec.decode_any(known.data)
@@ -95,7 +95,7 @@ class ErrorResponse:
 
 
 class Malformed(Struct):
-    """What arrived was no legal message; `error` is what its sender is told.
+    """What arrived is not a legal message; `error` is the response for its sender.
 
     `id` is that of the broken message where it could be read (P-26).
     `answerable` is false for a broken response: answering one could start a loop.
@@ -121,7 +121,7 @@ class _Envelope(Struct):
 
 
 class WholeRequest(Struct):
-    """A request with its params decoded, by whoever knows what they must be."""
+    """A request with its params decoded as those of its method."""
 
     jsonrpc: Literal["2.0"]
     id: _Id

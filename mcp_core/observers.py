@@ -86,6 +86,6 @@ class Observers:
             except KeyboardInterrupt:
                 raise
             except BaseException as exc:
-                if any(known is observer for known in self._all):  # or it has raised meanwhile, and was told of
+                if any(known is observer for known in self._all):  # or it has raised meanwhile, and was logged
                     self.remove(observer)
                     _journal.error("observer %r raised and was removed", call, exc=exc)

@@ -1,6 +1,6 @@
 """Tool parameters that are mirrored in HTTP headers: which ones a schema marks.
 
-Knows JSON Schema as data; nothing of HTTP. Marks are read in one place, for whoever
+Knows JSON Schema as data; nothing of HTTP. Annotations are read in one place, for whatever
 writes a schema and for the transport that checks the headers.
 Spec: server/tools, "x-mcp-header"; R-HTTP-20, R-HTTP-21.
 """
@@ -35,7 +35,7 @@ class InvalidMark(ValueError):
 def parameter_headers(input_schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
     """The header name of each marked parameter, by its path of property names.
 
-    Linear in the size of the schema, whoever wrote it, and whatever its depth.
+    Linear in the size of the schema, at any depth.
 
     Raises:
         InvalidMark: A mark breaks the rules. Clients leave such a tool out.

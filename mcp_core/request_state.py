@@ -248,7 +248,7 @@ def _server(ctx: RequestContext[Any]) -> str:
 
 
 def _peerless(ctx: RequestContext[Any]) -> bool:
-    """Whether the context was made by hand, with nobody at the other side."""
+    """Whether the context was made by hand, without a peer."""
     return getattr(ctx, "peer", None) is None
 
 

@@ -230,7 +230,7 @@ def _stamped(meta: dict[str, Any], stamp: Raw) -> dict[str, Any]:
 
 
 def _untold(row: Method | None, result_type: Any, revision: str) -> WrongResult:
-    """A `resultType` of its own, for a revision that cannot be told of it."""
+    """The handler returned a `resultType` that this revision cannot carry."""
     return WrongResult(f"a handler of {_name(row)} returned resultType {result_type!r} to a client of {revision}")
 
 

@@ -224,7 +224,7 @@ class Server(Generic[L]):
         self._handlers.add_request(method, params_type, _level_kept(handler) if method == _SET_LEVEL else handler)
 
     def add_notification_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
-        """Be told of a notification. Params that do not fit are dropped, with a log record."""
+        """Register the handler of a notification. Params that do not fit are dropped, with a log record."""
         self._handlers.add_notification(method, params_type, handler)
 
     def serves(self, method: str) -> bool:
@@ -233,13 +233,13 @@ class Server(Generic[L]):
 
     @property
     def declares_logging(self) -> bool:
-        """Whether clients are told that log messages may come."""
+        """Whether the `logging` capability is declared."""
         return self.serves(_SET_LEVEL)
 
     def capabilities(self, revision: str, *, hears_changes: bool = True) -> t.ServerCapabilities:
-        """What a client of this revision is told that the server offers.
+        """Return the capabilities that a client of this revision is shown.
 
-        One that `hears_changes` of nothing, since nothing lasts between its requests, is not told that it will.
+        One that `hears_changes` of nothing, since nothing lasts between its requests, is shown no capability for that.
         """
         serves = self.serves
         changes = serves("subscriptions/listen") if is_modern(revision) else self._bus is not None and hears_changes
@@ -285,7 +285,7 @@ class Server(Generic[L]):
     # --- change notifications ------------------------------------------------------------------
 
     async def publish(self, event: Event) -> None:
-        """Announce a change to every client that asked to be told.
+        """Announce a change to every client that has subscribed to it.
 
         Raises:
             LocalProtocolError: The server was made without `subscriptions`.
@@ -303,12 +303,12 @@ class Server(Generic[L]):
             self._announcer.announce(event)
 
     def end_subscriptions(self) -> None:
-        """End every `subscriptions/listen` with its result; clients may ask anew."""
+        """End every `subscriptions/listen` with its result; clients may ask again."""
         if self._listen is not None:
             self._listen.close()
 
     def on_change(self, listener: Callable[[Event], None], *, anywhere: bool = False) -> Callable[[], None]:
-        """Be told of each announced change, on the running loop or `anywhere`; the returned call ends that.
+        """Call back for each announced change, on the running loop or `anywhere`. Returns a function that ends that.
 
         For transports. What the bus does wrong is logged.
         """
@@ -319,11 +319,11 @@ class Server(Generic[L]):
         return subscribed(self._bus, listener, anywhere=anywhere)
 
     def attach(self, backend: Loop) -> Callable[[], None]:
-        """Offer the loop that `announce` publishes on; the returned call takes it back. For transports."""
+        """Attach a loop for `announce` to publish on. Returns a function that detaches it. For transports."""
         return (lambda: None) if self._announcer is None else self._announcer.attach(backend)
 
     def follow(self, client: HandshakeClient) -> Callable[[], None]:
-        """Tell a handshake-era client of changes; the returned call ends that. For transports."""
+        """Notify a handshake-era client of changes. Returns a function that ends that. For transports."""
         return self.on_change(lambda event: self._forward(client, event))
 
     def _forward(self, client: HandshakeClient, event: Event) -> None:
@@ -397,7 +397,7 @@ class Server(Generic[L]):
         Returns the answer, or `None` where there is none to give. `notify` takes what
         the request sends before its answer (progress, log messages); without it such
         messages are dropped. The lifespan is entered by the first call and kept until
-        `aclose`, or left to whoever holds `running`.
+        `aclose`, or as long as `running` is entered.
 
         Runs in the caller's task: cancel it to cancel the request.
         """
@@ -436,7 +436,7 @@ class Server(Generic[L]):
             return None
 
     async def state(self) -> Any:
-        """What the lifespan yielded; entered by the first call, and kept until `aclose`, if nobody holds it."""
+        """What the lifespan yielded; entered by the first call, and kept until `aclose`, unless `running` is."""
         if self._lifespan is None:
             return {}
         try:
@@ -552,7 +552,7 @@ class HandshakeClient(Protocol):
 
 
 class _Changes:
-    """A connection as one that is told of changes: no more wait for it than it can ask for."""
+    """A connection as a subscriber to changes: no more of them wait than it can ask for."""
 
     __slots__ = ("_connection", "notify")
 
@@ -581,7 +581,7 @@ class _Current:
 
 
 class _Caller:
-    """Whoever calls `handle`: a peer with nothing between its messages."""
+    """The caller of `handle`: a peer without a connection."""
 
     __slots__ = ("_notify", "headers", "lifespan_context", "server")
 
@@ -662,7 +662,7 @@ In bytes of JSON, where each member counts 64 more: so much it takes in memory.
 
 
 def _of_bounded_size(params: t.InitializeRequestParams) -> t.InitializeRequestParams:
-    """What a client says of itself, without what nobody needs if it is long.
+    """What a client says of itself; of a long one the icons and the like are left out.
 
     Raises:
         InvalidParams: It is too long all the same.

@@ -114,7 +114,7 @@ class Session(Generic[J, W]):
         return self._next_id
 
     def resolve(self, request_id: RequestId | None) -> W | None:
-        """Who waits for this answer; `None` if nobody does (any more)."""
+        """Remove and return the waiter for this response; `None` if there is none (any more)."""
         return None if request_id is None else self.outgoing.pop(request_id, None)
 
     def resolve_meant(self, request_id: RequestId | None) -> W | None:

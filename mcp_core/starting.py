@@ -82,7 +82,7 @@ def run_blocking(main: Callable[[], Coroutine[Any, Any, None]], loop: str) -> No
         RuntimeError: It is not installed, or an event loop runs already.
     """
     check_loop(loop)
-    refuse_inside_loop()  # before `main` makes a coroutine that nobody would await
+    refuse_inside_loop()  # before `main` makes a coroutine that would never be awaited
     if loop == "trio":
         from mcp_core.leaving import run_trio
 

@@ -81,7 +81,7 @@ class SubscriptionBus(Protocol):
         ...
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Add a listener, called on the server's event loop; the returned call removes it."""
+        """Add a listener, called on the server's event loop. Returns a function that removes it."""
         ...
 
 
@@ -100,7 +100,7 @@ class InProcessBus:
                 _journal.error("a subscription listener raised", exc=exc)
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
-        """Add a listener; the returned call removes it, any number of times."""
+        """Add a listener. Returns an idempotent function that removes it."""
         token = object()
         self._listeners[token] = listener
 

@@ -187,7 +187,7 @@ async def check_channel(open_channels: OpenChannels) -> None:
     """Hold a transport to what a connection relies on.
 
     Messages arrive whole, in order, both ways at once, whatever is in them; the end is
-    told once; sending after it does nothing.
+    called once; sending after it does nothing.
 
     Raises:
         AssertionError, TimeoutError: The transport does not.

@@ -48,7 +48,7 @@ class _Call:
         self.taken = False
         """Whether a thread has it."""
         self.abandoned = False
-        """Whether nobody waits for its outcome any more."""
+        """Whether its caller has stopped waiting."""
         self._held: set[Future[Any]] = set()
         """What its code waits for the event loop to do. Added to in the thread, failed on the loop."""
         self._scopes: set[Any] = set()
@@ -85,7 +85,7 @@ class _Call:
     def on_loop(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Call a function on the event loop, await what it returns, and wait here for the outcome."""
         held: Future[Any] = Future()
-        # Whoever comes second sees the other: `abandon` what is held, this what is abandoned.
+        # Whichever runs second sees the first: `abandon` sees what is held, this sees `abandoned`.
         self._held.add(held)
         try:
             if self.abandoned:
@@ -138,13 +138,13 @@ def _settle(held: Future[Any], error: BaseException | None = None, value: Any = 
 
 
 def _abandoned() -> BaseException:
-    """Return what ends code that nobody waits for: no `Exception`, which it might handle."""
+    """Return what ends code whose caller has gone: not an `Exception`, which it might handle."""
     asyncio = sys.modules.get("asyncio")
     return _Abandoned() if asyncio is None else asyncio.CancelledError()
 
 
 class _Abandoned(BaseException):
-    """Nobody waits for this call any more."""
+    """The caller has stopped waiting for this call."""
 
 
 # --- what runs in this thread -------------------------------------------------------------------
@@ -198,7 +198,7 @@ def call_on_loop(function: Callable[..., Awaitable[T]], *args: Any) -> Called[T]
     `function(*args)`, to be awaited.
 
     Raises:
-        asyncio.CancelledError: In a worker thread: nobody waits for its call any more.
+        asyncio.CancelledError: In a worker thread: its caller has stopped waiting.
     """
     call = _thread.call
     if call is None:
@@ -264,7 +264,7 @@ def _make_known_to_anyio() -> None:
 class WorkerThreads:
     """At most `size` threads, started when they are needed; further calls wait their turn.
 
-    At most `max_waiting` calls wait. The threads end when nobody holds the pool any more.
+    At most `max_waiting` calls wait. The threads end when the pool is garbage collected.
     """
 
     def __init__(self, size: int = 40, *, max_waiting: int = MAX_WAITING) -> None:
@@ -310,7 +310,7 @@ class WorkerThreads:
                 return
             if pool.threads >= self.size:
                 if len(pool.waiting) >= self.max_waiting:
-                    raise PoolBusy(f"{self.size} calls are under way, and {len(pool.waiting)} wait")
+                    raise PoolBusy(f"{self.size} calls are in progress, and {len(pool.waiting)} wait")
                 pool.waiting[made] = None
                 return
             pool.threads += 1

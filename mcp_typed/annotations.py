@@ -2,7 +2,7 @@
 
 An annotation can be written in many ways that mean the same: `type X = ...` (PEP 695,
 with parameters too), `NewType`, `Annotated` around it or inside, `Optional`, `|`, a text.
-Whoever asks what an annotation is asks here; the parts of an annotation are to be asked
+Every question of what an annotation means is asked here; the parts of an annotation are to be asked
 about in turn, since each may be an alias again. Knows types only; nothing of tools.
 """
 

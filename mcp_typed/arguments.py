@@ -176,7 +176,7 @@ class Arguments:
         return first
 
     def _unknown(self, name: str) -> str:
-        # Comparing takes the product of the lengths: names that nobody would write are not compared.
+        # Comparing takes the product of the lengths: implausibly long names are not compared.
         close = difflib.get_close_matches(name, self.names[:_KNOWN], n=1) if len(name) <= _NAME else []
         meant = f"; did you mean {close[0]!r}?" if close else ""
         known = ", ".join(map(repr, self.names[:_KNOWN])) or "none"
@@ -354,7 +354,7 @@ def _short(exc: Exception) -> str:
 
 
 def _mended(arguments: bytes) -> bytes:
-    """Arguments that pydantic cannot read as JSON, read by the core and written anew (P-35)."""
+    """Arguments that pydantic cannot read as JSON, read by the core and encoded again (P-35)."""
     try:
         return codec.encode(codec.decode_any(arguments))
     except codec.Undecodable as exc:

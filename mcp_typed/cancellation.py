@@ -1,4 +1,4 @@
-"""A token by which a tool in a worker thread learns that nobody waits for it any more.
+"""A token by which a tool in a worker thread learns that its call was cancelled.
 
 A thread cannot be stopped from outside; code that runs long asks now and then.
 """

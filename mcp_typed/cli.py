@@ -118,7 +118,7 @@ def run(
     except click.ClickException as exc:
         if failure_file is None:
             raise
-        # Whoever has started this process tells its user; said here as well, it would be said twice.
+        # The parent process reports it; printed here as well, it would be shown twice.
         Path(failure_file).write_text(exc.message, encoding="utf-8")
         sys.exit(exc.exit_code)
 
@@ -156,7 +156,7 @@ def dev(file: str, env: dict[str, str]) -> None:
     if is_url(file):
         _refuse_for_url("--env", env)
     else:
-        _with_client(_Target(file, env, {}), _nothing)  # what is wrong with it is told here, and not by a web page
+        _with_client(_Target(file, env, {}), _nothing)  # what is wrong with it is shown here, and not by a web page
     with tempfile.TemporaryDirectory() as folder:
         # The Inspector hands on a few variables only, and those in its arguments everybody can see.
         variables = Path(folder, "environment")

@@ -109,7 +109,7 @@ class Context(Generic[L]):
     # --- while it runs ------------------------------------------------------------------------
 
     def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> Called[None]:
-        """Tell the client how far the call has come, if it asked to be told.
+        """Send progress to the client, if it asked for it.
 
         Raises:
             ValueError: A number is none that JSON has.

@@ -1,8 +1,8 @@
-"""What becomes of a call that failed: what the model reads, what the log and observers are told.
+"""What becomes of a call that failed: what the model reads, what goes to the log and to observers.
 
 Whatever goes wrong inside becomes a result that the model can read; only an `MCPError`
 leaves as a protocol error. The exception itself goes to the author: into the log, to the
-observers' `handler_failed`, and to whoever called the tool from Python.
+observers' `handler_failed`, and to the Python code that called the tool.
 Spec: server/tools, "Error Handling"; P-02 to P-04.
 """
 
@@ -70,17 +70,17 @@ class Failures:
         meant = _meant(exc)
         if isinstance(meant, ToolError):
             self._record_others(exc, meant)
-            return self.told(meant)
+            return self.reported(meant)
         if isinstance(meant, MCPError | KeyboardInterrupt):
             self._record_others(exc, meant)
             _leave(meant, exc)
         if isinstance(meant, PoolBusy):
-            return self.told(ToolError(f"the server is busy: {meant}", retry_after=1))
+            return self.reported(ToolError(f"the server is busy: {meant}", retry_after=1))
         if isinstance(meant, LocalProtocolError):
             return self._forbidden(ctx, meant)
         return self.crashed(ctx, exc)
 
-    def told(self, exc: ToolError) -> t.CallToolResult:
+    def reported(self, exc: ToolError) -> t.CallToolResult:
         """Return a `ToolError` as its author meant it; the message reaches the model, whatever came with it."""
         _keep(exc)
         try:
@@ -98,7 +98,7 @@ class Failures:
             return result
 
     def crashed(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
-        """Return what the model reads of a failure whose text is nobody's business but the author's (P-04)."""
+        """Return what the model reads of a failure whose text is for the author alone (P-04)."""
         error_id = secrets.token_hex(4)
         self._reported(ctx, exc)
         _journal.error(

@@ -107,7 +107,7 @@ def _split(target: str) -> tuple[str, str]:
 
 @contextmanager
 def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, None, None]:
-    """Run the author's code, which may not serve; what ends it is told by the author's lines.
+    """Run the author's code, which may not serve; what ends it is shown by the author's lines.
 
     Raises:
         NoServer: It failed, tried to serve, or would end the program.
@@ -245,7 +245,7 @@ def _put_on_path(source: _Source) -> None:
 
 
 def _import_file(path: Path) -> ModuleType:
-    """Run a file as a module that is in no package, anew each time."""
+    """Run a file as a module that is in no package, each time again."""
     name = path.stem.replace(".", "_")
     while name in sys.modules and getattr(sys.modules[name], "__file__", None) != str(path):
         name += "_"  # `__main__`, or a module that somebody else has imported

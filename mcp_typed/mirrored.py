@@ -127,7 +127,7 @@ def _is_kind(value: object, kind: str) -> bool:
 
 
 def _member(value: Any, name: str) -> Any:
-    """Return a member of a validated value by its name on the wire; `_MISSING` where it cannot be told."""
+    """Return a member of a validated value by its name on the wire; `_MISSING` where it cannot be found."""
     if codec.is_object(value):
         return value.get(name, _MISSING)
     kind = codec.type_of(value)

@@ -1,6 +1,6 @@
 """Members of the official SDK's `MCPServer` that are not here, and what is in their place.
 
-For whoever moves a server over: one sentence where Python would only say that there is no
+For users who move a server over: one sentence where Python would only say that there is no
 such attribute. The whole table is in docs/migration.md.
 """
 

@@ -153,7 +153,7 @@ def _meta(value: Any) -> dict[str, Any] | None:
 
 
 def _struct(option: str, value: Any, kind: type[S]) -> S:
-    """Return a value as this type; whoever makes a Struct by hand is not checked by msgspec."""
+    """Return a value as this type: msgspec does not check a Struct that is made by hand."""
     given = _by_wire_names(option, value, kind) if codec.is_object(value) else value
     if not codec.is_object(value) and not isinstance(value, kind):
         refuse(option, f"{_article(kind.__name__)} {kind.__name__}", value)

@@ -1,4 +1,4 @@
-"""Any Python value as plain JSON values: what happens to a value nobody described.
+"""Any Python value as plain JSON values: what happens to a value without a type.
 
 Used where no annotation says how a value is written: results of tools without a
 schema, `Any` inside one that has, published defaults. Knows values only; nothing of
@@ -175,7 +175,7 @@ def _key(key: Any) -> str:
 @functools.lru_cache(maxsize=CLASSES)
 def _serializer_of(kind: type[Any]) -> Callable[[Any], bytes]:
     """The value's own serializer, as a typed return of that class would use it."""
-    from mcp_typed.schema import Shape, core_schema  # they write what nobody described through this module
+    from mcp_typed.schema import Shape, core_schema  # they write values without a type through this module
 
     return Shape(core_schema(kind)).to_json
 
@@ -209,7 +209,7 @@ def is_opaque(value: Any) -> bool:
 
 
 def to_json(value: Any) -> bytes:
-    """A value nobody described, as JSON.
+    """Return a value without a declared type as JSON.
 
     Raises:
         NonFinite: There is a number in it that JSON does not have.
@@ -248,7 +248,7 @@ _CONSTANTS: Final = (b"NaN", b"Infinity", b"-Infinity")
 
 
 def to_text(value: Any) -> str:
-    """A value nobody described, as text: what is known as its JSON, the rest as its quoted `str`.
+    """Return a value without a declared type as text: what is known as its JSON, the rest as its quoted `str`.
 
     Raises as `to_json`.
     """

@@ -317,7 +317,7 @@ def _typed_answer(key: str, answer: Any, kind: Any) -> Any:
 
 
 def _identity(function: Callable[..., Any]) -> Any:
-    """What makes two mentions of a resolver the same: bound methods are made anew each time."""
+    """What makes two mentions of a resolver the same: bound methods are new objects each time."""
     owner = getattr(function, "__self__", None)
     return (id(getattr(function, "__func__", function)), id(owner)) if owner is not None else id(function)
 

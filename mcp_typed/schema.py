@@ -2,7 +2,7 @@
 
 Where JSON leaves a choice that pydantic makes differently, its core schema is rewritten
 here and nowhere else: bytes are base64 (P-14), non-finite numbers do not turn into null
-(P-12), and what nobody described is written by `plain`. Knows types; nothing of tools.
+(P-12), and values without a type are written by `plain`. Knows types; nothing of tools.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Shape:
 
     What is sent is what was validated, and fits the published schema, at the cost of one
     validation and one serialization. pydantic alone does not see to that: an instance passes
-    validation unread, whoever made it and whatever was done to it since. So it is looked at
+    validation unread, however it was made and changed since. So it is looked at
     while it is written, by `watched`; only what does not fit is read once more, by `mending`.
     """
 

@@ -65,7 +65,7 @@ class MCPServer:
       event loop, where they must not block.
     - `timeout`: seconds a call may take. `max_concurrency`: how many calls of one tool may
       run at once; further ones wait. `max_waiting`: how many calls may wait for a thread,
-      and for their turn at one tool; further ones are told that the server is busy.
+      and for their turn at one tool; further ones get an error that says that the server is busy.
     - `unknown_arguments`: whether arguments that a tool does not have are ignored or refused.
       Members of an argument that are unknown are its own type's business.
     - `mask_errors`: whether the model gets an error id (the log has it too) in place of the
@@ -259,7 +259,7 @@ class MCPServer:
     ) -> None:
         """Make a function a tool; options and exceptions are those of `tool`.
 
-        Clients that asked are told that the list has changed. May be called from any thread.
+        Clients that have subscribed are notified that the list has changed. May be called from any thread.
         """
         known_options("a tool", options, _TOOL_OPTIONS)
         policy = self._policy.but(
@@ -276,7 +276,7 @@ class MCPServer:
         self._changed()
 
     def remove_tool(self, name: str) -> None:
-        """Take a tool away. Calls that run go on; clients that asked are told.
+        """Take a tool away. Calls that run go on; clients that have subscribed are notified.
 
         Raises:
             ToolError: There is none of that name.
@@ -420,7 +420,7 @@ def _check_bus(value: object) -> None:
 
 
 _NAME_SHOWN: Final = 200
-"""Characters of an unknown name that are told: the caller chose it."""
+"""Characters of an unknown name that are shown: the caller chose it."""
 
 
 def _unknown(name: str) -> str:

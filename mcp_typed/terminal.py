@@ -1,4 +1,4 @@
-"""What a tool asks its user, asked on the terminal; or noted, where nobody is there to answer.
+"""What a tool asks its user, asked on the terminal; or noted, where there is no terminal.
 
 Knows forms as JSON Schema, as clients are sent them; nothing of the tool.
 Spec: client/elicitation, "Requested Schema", "Response Actions".

@@ -342,7 +342,7 @@ class FunctionTool:
         return await value if inspect.isawaitable(value) else value
 
     async def _collected(self, ctx: RequestContext[Any], value: Any) -> Any:
-        """All items of an iterator, each told to a client that asked for progress."""
+        """Collect the items of an iterator, each with a progress notification for a client that asked for it."""
         if isinstance(value, t.CallToolResult | str) or not isinstance(value, AsyncIterator | Iterable):
             return value
         tells = ctx.meta.get("progressToken") is not None
@@ -388,7 +388,7 @@ class FunctionTool:
             self._limit = anyio.Semaphore(policy.max_concurrency)
         if self._limit.statistics().tasks_waiting >= policy.max_waiting:
             raise PoolBusy(
-                f"{policy.max_concurrency} calls of {self.name} are under way, and {policy.max_waiting} wait"
+                f"{policy.max_concurrency} calls of {self.name} are in progress, and {policy.max_waiting} wait"
             )
         async with self._limit:
             yield

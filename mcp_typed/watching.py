@@ -236,7 +236,7 @@ def _counted(value: Any) -> Any:
 
 
 def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
-    """A look for members that a model lacks, for nobody may have given it some, and for those that are `None`.
+    """A look for members that a model lacks, which `model_construct` allows, and for those that are `None`.
 
     The members of a dataclass are read one by one: it need not be asked whether they exist.
     """

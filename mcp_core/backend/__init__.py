@@ -35,7 +35,7 @@ _journal = Journal(__name__)
 
 
 class Job(Protocol):
-    """A coroutine under way."""
+    """A coroutine that is running."""
 
     def cancel(self) -> object:
         """Ask it to end. One that has not started never will."""
@@ -156,7 +156,7 @@ def has_running_loop() -> bool:
 def is_cancellation(exc: BaseException) -> bool:
     """Whether the running task is being cancelled, and this is how.
 
-    On asyncio a handler may raise `CancelledError` with nobody having asked for it;
+    On asyncio a handler may raise `CancelledError` that was not requested;
     that is a failure of its own.
     """
     trio = sys.modules.get("trio")
@@ -177,7 +177,7 @@ def holds(exc: BaseException, kind: type[BaseException]) -> bool:
 
 
 def raise_cancelled(group: BaseExceptionGroup[BaseException], kind: type[BaseException]) -> None:
-    """Raise the cancellation that is in a group. What else is in there, nobody waits for: it is logged.
+    """Raise the cancellation that is in a group. Everything else in it is logged.
 
     A group without a cancellation, or with a `KeyboardInterrupt`, is raised as it is.
     """
@@ -231,7 +231,7 @@ _detached: set[Any] = set()
 
 
 def spawn_detached(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a coroutine that lets no exception out, on the running loop and nobody's behalf."""
+    """Run a coroutine that lets no exception out, detached, on the running loop."""
     if running_library() == "trio":
         import trio
 

@@ -50,7 +50,7 @@ class AsyncioBackend:
     async def _end_jobs(self) -> None:
         """Cancel what runs, and wait until it has ended, for a second at the most.
 
-        A handler may swallow its cancellation. Whoever leaves must not be kept by it for ever.
+        A handler may swallow its cancellation: that must not delay the exit for ever.
         """
         until = self._loop.time() + PATIENCE
         while self._jobs and (left := until - self._loop.time()) > 0:
@@ -59,7 +59,7 @@ class AsyncioBackend:
             await asyncio.wait([job.task for job in self._jobs], timeout=left)
             await asyncio.sleep(0)  # the callbacks of those that never started
         if self._jobs:
-            _journal.error("%d handlers go on after their cancellation; nobody waits for them", len(self._jobs))
+            _journal.error("%d handlers go on after their cancellation; they are left behind", len(self._jobs))
 
     def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
         job = _Job(self._jobs, work, done)
@@ -121,7 +121,7 @@ class _Job:
         try:
             await self._work
         except Exception as exc:
-            _journal.error("work that nobody waits for failed", exc=exc)
+            _journal.error("a background task failed", exc=exc)
         except BaseExceptionGroup as group:
             raise_cancelled(group, asyncio.CancelledError)
         finally:
@@ -154,7 +154,7 @@ class _Job:
 
     def _end(self) -> None:
         self._jobs.discard(self)
-        # Whoever asked to be told usually holds the job: let go, or each request leaves
+        # The owner of the callback usually holds the job: drop it, or each request leaves
         # a cycle for the garbage collector.
         done, self._done = self._done, None
         if done is not None:
@@ -174,7 +174,7 @@ class _Waiter:
     def fail(self, error: BaseException) -> None:
         if not self._future.done():
             self._future.set_exception(error)
-            # Whoever waited may be gone; asyncio would report the failure as lost.
+            # The waiting task may be gone; asyncio would report the failure as never retrieved.
             self._future.exception()
 
     async def wait(self) -> Any:

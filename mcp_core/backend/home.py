@@ -36,7 +36,7 @@ _loaded: Final[Callable[[str], Any]] = sys.modules.get
 
 
 class Home:
-    """The loop that runs whoever makes it. It does not keep the loop."""
+    """The running loop at the time it was made, held weakly."""
 
     __slots__ = ("_loop",)
 
@@ -70,15 +70,15 @@ class Bus(Protocol):
     """What events are listened for on; an author's, for all we know."""
 
     def subscribe(self, listener: Callable[[Any], None]) -> Callable[[], None]:
-        """Add a listener; the returned call removes it."""
+        """Add a listener. Returns a function that removes it."""
         ...
 
 
 def subscribed(bus: Bus, listener: Callable[[Any], None], *, anywhere: bool = False) -> Callable[[], None]:
-    """Listen to a bus; the returned call ends that, any number of times.
+    """Listen to a bus. Returns an idempotent function that stops listening.
 
     The listener is called on the loop that runs the caller, whichever publishes, and not when that
-    loop has ended; or `anywhere`. A bus that raises is logged, and harms nobody.
+    loop has ended; or `anywhere`. A bus that raises is logged, and affects nothing else.
     """
     home = None if anywhere else _home()
     ends: list[Callable[[], None]] = []
@@ -111,7 +111,7 @@ def subscribed(bus: Bus, listener: Callable[[Any], None], *, anywhere: bool = Fa
     try:
         end: Any = bus.subscribe(heard)
     except Exception as exc:
-        _journal.error("%s.subscribe raised; nobody is told of changes", type(bus).__name__, exc=exc)
+        _journal.error("%s.subscribe raised; changes are not announced", type(bus).__name__, exc=exc)
         return remove
     if callable(end):
         ends.append(cast("Callable[[], None]", end))
@@ -123,5 +123,5 @@ def subscribed(bus: Bus, listener: Callable[[Any], None], *, anywhere: bool = Fa
 def _home() -> Home | None:
     try:
         return Home()
-    except RuntimeError:  # nobody's loop runs
+    except RuntimeError:  # no loop runs
         return None

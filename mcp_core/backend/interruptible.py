@@ -1,7 +1,7 @@
 """Work that goes on in the task that began it, and that others may interrupt.
 
 The first step may be made by hand, before anything else is set up: most handlers never
-wait, and then there is nothing to interrupt. Interrupting is cancelling, told apart from
+wait, and then there is nothing to interrupt. Interrupting is cancelling, distinguished from
 the caller's own cancellation.
 """
 
@@ -60,7 +60,7 @@ class Rest:
             return end.value
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the coroutine."""
         self._steps.close()
 
 

@@ -107,11 +107,11 @@ class _Job:
                     await work
                 except Exception as exc:
                     # Out of here it would end the nursery, and everything else that goes on in it.
-                    _journal.error("work that nobody waits for failed", exc=exc)
+                    _journal.error("a background task failed", exc=exc)
                 except BaseExceptionGroup as group:
                     raise_cancelled(group, trio.Cancelled)
         finally:
-            # Whoever asked to be told usually holds the job: leave no cycle behind.
+            # The owner of the callback usually holds the job: leave no cycle behind.
             done, self._done = self._done, None
             if done is not None:
                 done()

@@ -62,7 +62,7 @@ class ResponseCache:
     def key(method: str, params: Any) -> tuple[str, bytes] | None:
         """What makes two requests the same: method and params, `_meta` aside.
 
-        `None` for a round of a call that asks for input: its answer is nobody else's (R-CACHE-05).
+        `None` for a round of a call that asks for input: its result is for this call alone (R-CACHE-05).
         """
         shown: Any = {} if params is None else codec.to_json(params)
         if "inputResponses" in shown or "requestState" in shown:
@@ -95,7 +95,7 @@ class ResponseCache:
         self._drop(key)  # what was kept does not hold any more, even if the new one is too large
         if size > self.max_bytes // 8:
             return
-        # The message it came in may be large, and is let go of.
+        # A copy: the message it came in may be large, and is freed.
         self._kept[key] = (self._clock() + min(ttl_ms, _LONGEST) / 1000, Raw(bytes(answer)))
         self._bytes += size
         while len(self._kept) > self._size or self._bytes > self.max_bytes:
@@ -107,7 +107,7 @@ class ResponseCache:
             self._bytes -= len(key[1]) + len(memoryview(found[1]))
 
     def clear(self) -> None:
-        """Forget everything: nobody hears of changes any more."""
+        """Forget everything: changes are not announced any more."""
         self._kept.clear()
         self._bytes = 0
 

@@ -24,7 +24,7 @@ _journal = Journal(__name__)
 
 
 class ClientRequestContext(msgspec.Struct):
-    """What a callback is told of the request it answers.
+    """What a callback knows of the request it answers.
 
     `request_id` is the id of the server's request, or its key among the input requests.
     """
@@ -87,10 +87,10 @@ class Callbacks(msgspec.Struct):
 
 
 def pass_on(exc: BaseException) -> None:
-    """Raise anew what a callback is not to blame for: its task is being cancelled, or the user has had enough.
+    """Re-raise what a callback is not to blame for: its task is being cancelled, or the user has had enough.
 
     Anything else that comes out of a callback ends what the callback was called for, be it
-    `SystemExit`, `GeneratorExit` or a `CancelledError` that nobody has asked for.
+    `SystemExit`, `GeneratorExit` or a `CancelledError` that was not requested.
     """
     if isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
         raise exc

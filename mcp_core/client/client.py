@@ -341,7 +341,7 @@ class Client:
         """Make a request of any method; `params` is a Struct or a dict.
 
         The result is decoded to `result_type`, a dict by default. If the caller is
-        cancelled, the server is told.
+        cancelled, the server is asked to cancel.
 
         Raises:
             MCPError: The server refused.
@@ -530,12 +530,12 @@ class Client:
         await self._request("logging/setLevel", t.SetLevelRequestParams(level=level))
 
     async def subscribe_resource(self, uri: str) -> None:
-        """Ask to be told when a resource changes (handshake era)."""
+        """Subscribe to changes of a resource (handshake era)."""
         self._only_handshake("resources/subscribe")
         await self._request("resources/subscribe", t.SubscribeRequestParams(uri=uri))
 
     async def unsubscribe_resource(self, uri: str) -> None:
-        """Ask to be told no longer (handshake era)."""
+        """Unsubscribe from changes of a resource (handshake era)."""
         self._only_handshake("resources/unsubscribe")
         await self._request("resources/unsubscribe", t.UnsubscribeRequestParams(uri=uri))
 
@@ -624,7 +624,7 @@ class Client:
         resources_list_changed: bool = False,
         resource_subscriptions: list[str] | None = None,
     ) -> AsyncGenerator[Subscription, None]:
-        """Be told of changes (2026-07-28); leaving the block ends it.
+        """Subscribe to changes (2026-07-28); leaving the block ends it.
 
         Raises:
             LocalProtocolError: The handshake era tells `message_handler` by itself.
@@ -738,10 +738,10 @@ class Client:
         sink = None if token is None else self._progress.get(token)
         if token is None or sink is None:
             return
-        told = codec.convert(params, t.ProgressNotificationParams)
+        made = codec.convert(params, t.ProgressNotificationParams)
         if self._patience is not None:
             self._patience.sign(token)
-        self._deliver(size, sink, told.progress, told.total, told.message)
+        self._deliver(size, sink, made.progress, made.total, made.message)
 
     def _deliver(self, size: int, sink: Callable[..., Any], *values: Any) -> None:
         if self._deliveries is not None:

@@ -29,7 +29,7 @@ _journal = Journal(__name__)
 
 
 class Deliveries:
-    """What callbacks are still to be told, in the order in which it came."""
+    """Callbacks that are still to be called, in the order in which notifications came."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
@@ -71,7 +71,7 @@ class Deliveries:
         self._idle.set()
 
     async def settled(self, seconds: float) -> None:
-        """Wait until the callbacks have been told everything, this long at most."""
+        """Wait until all callbacks were called, so many seconds at most."""
         with anyio.move_on_after(seconds):
             while self._is_under_way:
                 self._idle = anyio.Event()

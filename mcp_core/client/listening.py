@@ -37,7 +37,7 @@ class Subscription:
     """The events of one `subscriptions/listen`, to iterate over.
 
     Iteration ends when the server ends the subscription, or when the block of
-    `Client.listen` is left. Equal events that nobody has read yet are one. `honoured` is
+    `Client.listen` is left. Equal events that were not read yet are one. `honoured` is
     the part of the filter that the server will serve; other events are not handed on.
 
     A server that sends more than `MAX_UNREAD` different events before any is read ends it:
@@ -80,7 +80,7 @@ class Subscription:
         if self._ended or event in self._unread or not self._is_wanted(event):
             return
         if len(self._unread) >= MAX_UNREAD:
-            lost = f"more than {MAX_UNREAD} events were not read: listen again, and read anew what they are about"
+            lost = f"more than {MAX_UNREAD} events were not read: listen again, and read again what they are about"
             self.end(ConnectionClosed(lost))
             return
         self._unread[event] = None
@@ -104,7 +104,7 @@ class Subscription:
             self._news.set()
 
     def close(self) -> None:
-        """Let go of what was not read."""
+        """Drop what was not read."""
         self.end()
         self._error = None
         self._unread.clear()

@@ -134,7 +134,7 @@ class _Comparison:
     def __init__(self, library: Any, name: str, schema: Any) -> None:
         """
         Raises:
-            Unaffordable: Nobody can tell what it would cost, or it is too much for any value.
+            Unaffordable: Its cost cannot be counted, or is too much for any value.
         """
         self._name = name
         self._cost = SchemaCost(schema)

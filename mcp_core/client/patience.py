@@ -56,7 +56,7 @@ class Patience:
             self._signs[request_id] = time.monotonic()
 
     def end(self, request_id: RequestId) -> None:
-        """Note that nobody waits for the request any more."""
+        """Note that the request is answered, or its caller has stopped waiting."""
         self._begun.pop(request_id, None)
         if self._signs:
             self._signs.pop(request_id, None)

@@ -51,7 +51,7 @@ def read_result(raw: Raw, kind: Any, method: str) -> Any:
     """The result of a method, or the `InputRequiredResult` in its place.
 
     Raises:
-        InvalidResult: It is neither, or of a `resultType` that nobody announced.
+        InvalidResult: It is neither, or of an unknown `resultType`.
     """
     try:
         result = codec.decoder(kind)(raw)

@@ -79,7 +79,7 @@ _LISTS: Final = frozenset({"enum", "const", "required", "dependentRequired", "ty
 
 
 class Unaffordable(Exception):
-    """Nobody can tell what the schema would cost, or it is too much."""
+    """The cost of the schema cannot be counted, or is too much."""
 
 
 class _Subschema:

@@ -268,7 +268,7 @@ class LineChannel:
             self._backend.call_soon(self._planned_flush)
 
     async def drained(self) -> None:
-        """Wait until there is room again, or nobody to write to. Wakes one at a time."""
+        """Wait until the send buffer has room, or the read end is closed. Wakes one at a time."""
         while self.congested:
             waiter = self._backend.waiter()
             self._drain_waiters.append(waiter)
@@ -338,7 +338,7 @@ class LineChannel:
         self._writing.resume()
 
     def _break(self) -> None:
-        """Nobody reads any more: drop what waits, and let go of who waits."""
+        """The read end is closed: discard buffered output and wake all waiters."""
         self._broken = True
         self._out.clear()
         self._unwritten = memoryview(b"")
@@ -365,7 +365,7 @@ class LineChannel:
 
 
 def _has_hung_up(fd: int) -> bool:
-    """Return whether nobody can write to the other end of a descriptor any more; false where that cannot be told."""
+    """Return whether the other end of a descriptor is closed; false where that is unknown."""
     if not hasattr(select, "poll"):  # Windows
         return False
     poll = select.poll()

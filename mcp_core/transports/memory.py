@@ -15,7 +15,7 @@ from mcp_core.channel import Receiver
 __all__ = ["HIGH_WATER", "MemoryChannel", "memory_pair"]
 
 HIGH_WATER: Final = 256 * 1024
-"""Bytes that may wait for the other end before whoever can wait has to."""
+"""Bytes that may wait for the other end before senders that can wait do so."""
 
 
 class MemoryChannel:
@@ -72,7 +72,7 @@ class MemoryChannel:
         self._plan()
 
     def close(self) -> None:
-        """Send and take no more; both ends are told, once."""
+        """Close both ends. Idempotent; `ended` is called once on each."""
         for end in (self._other, self):
             if end is not None and not end._closed:
                 end._closed = True

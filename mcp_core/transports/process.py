@@ -103,7 +103,7 @@ def _check_environment(env: Any) -> None:
 
 
 class ProcessChannel(LineChannel):
-    """The streams of a child process; if it ends by itself, those who wait are told how."""
+    """The streams of a child process; if it ends by itself, waiting requests fail with how."""
 
     def __init__(
         self, backend: Backend, process: subprocess.Popen[bytes], command: str, errors: _Tee | None, max_message: int
@@ -125,8 +125,8 @@ class ProcessChannel(LineChannel):
             if not self.closing:
                 why = await self._why()
         finally:
-            told: Any = receiver
-            told.ended(why)
+            inner: Any = receiver
+            inner.ended(why)
 
     async def _why(self) -> str:
         """How the process has ended, for the text of an error. It closes its output a moment before it does."""
@@ -140,7 +140,7 @@ class ProcessChannel(LineChannel):
 
 
 class _UntilTheEnd:
-    """A receiver that is not told of the end: not before it is known how that came about."""
+    """A receiver whose `ended` is held back until it is known how the process ended."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
@@ -161,7 +161,7 @@ class _Tee:
     """Copies the stderr of a process to the caller's, and keeps how it ends.
 
     By a thread: writing to the caller's stderr may block, and must not block the event loop.
-    The thread ends, and closes the descriptor, when nobody can write to it any more.
+    The thread ends, and closes the descriptor, when its write end is closed.
     """
 
     def __init__(self) -> None:
@@ -268,7 +268,7 @@ async def _end(process: subprocess.Popen[bytes]) -> None:
 
     A wrapper (`sh -c`, `npx`, `uvx`) may end with its input while what it has started does
     not. The process is not waited for before its group has gone: until then its number,
-    which is the group's, can be nobody else's.
+    which is the group's, cannot be reused.
     """
     await _comes_true(lambda: _has_ended(process), GRACE)
     for number in _SIGNALS:
@@ -291,7 +291,7 @@ def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         else:
             os.killpg(process.pid, number)
     except (OSError, ValueError):
-        return  # nobody is left
+        return  # the group has ended
 
 
 async def _comes_true(what: Callable[[], bool], seconds: float) -> bool:

@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while serving: a request to stop, and the end if nobody can hear it.
+"""SIGINT and SIGTERM while serving: a request to stop, and the end where the event loop cannot run it.
 
 A handler that blocks keeps the event loop from running what a signal has called for. So the
 signals are taken by a thread of their own: it asks the loop to stop, and ends the process when
@@ -84,7 +84,7 @@ class _Watch:
         finally:
             current = signal.set_wakeup_fd(-1)
             with suppress(ValueError, OSError):  # closed meanwhile
-                # Whoever has taken it since keeps it.
+                # Code that has installed its own since keeps it.
                 signal.set_wakeup_fd(before if current == theirs.fileno() else current, warn_on_full_buffer=False)
             theirs.close()
             if not self._heard.is_set():

@@ -131,7 +131,7 @@ class Prepared(Generic[R_co]):
     be changed after the first use; make a new `Prepared` instead. Middleware sees
     `value`; a middleware that returns another object bypasses the kept bytes.
 
-    With `same_for_all`, every caller gets this result, whoever it is. Over HTTP a list of tools
+    With `same_for_all`, every caller gets this result. Over HTTP a list of tools
     is then looked through once for parameters that headers repeat, and not once for each caller.
     """
 

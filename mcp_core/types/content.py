@@ -34,7 +34,7 @@ __all__ = [
 
 
 class Annotations(Wire, kw_only=True):
-    """Hints for whoever shows or ranks a block. `priority` runs from 0 to 1.
+    """Hints for applications that show or rank a block. `priority` runs from 0 to 1.
 
     `last_modified` is an ISO 8601 time.
     """

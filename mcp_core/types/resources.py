@@ -85,13 +85,13 @@ class ReadResourceResult(CacheableResult, kw_only=True):
 
 
 class SubscribeRequestParams(RequestParams, kw_only=True):
-    """The URI to be told about; handshake era."""
+    """The URI to be notified of; handshake era."""
 
     uri: str
 
 
 class UnsubscribeRequestParams(RequestParams, kw_only=True):
-    """The URI to be told about no longer; handshake era."""
+    """The URI to be notified of no longer; handshake era."""
 
     uri: str
 

@@ -31,7 +31,7 @@ class SubscriptionsListenRequestParams(RequestParams, kw_only=True):
 
 
 class SubscriptionsAcknowledgedNotificationParams(NotificationParams, kw_only=True):
-    """Says which of the wanted changes will be told."""
+    """Says which of the wanted changes will be announced."""
 
     notifications: SubscriptionFilter
 

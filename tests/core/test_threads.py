@@ -91,7 +91,7 @@ async def test_only_so_many_calls_may_wait() -> None:
             waiting.start_soon(pool.run, int)
             waiting.start_soon(pool.run, int)
             await anyio.wait_all_tasks_blocked()
-            with pytest.raises(PoolBusy, match="1 calls are under way, and 2 wait"):
+            with pytest.raises(PoolBusy, match="1 calls are in progress, and 2 wait"):
                 await pool.run(int)
             # Who gives up makes room at once, though no thread has come to its call.
             waiting.cancel_scope.cancel()

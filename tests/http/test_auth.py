@@ -952,7 +952,7 @@ async def test_another_callers_token_does_not_open_a_session(other: AccessToken,
     reply = await ask(app, message, session, bearer_of("other"), method=method, leaves=True)
     # As if there was none: not even that it exists is told.
     assert reply.status == 404
-    assert reply.json["error"] == {"code": -32600, "message": "Session not found; start anew with initialize"}
+    assert reply.json["error"] == {"code": -32600, "message": "Session not found; start again with initialize"}
     unknown = await ask(app, message, ("Mcp-Session-Id", "x" * 43), bearer_of("other"), method=method, leaves=True)
     assert (unknown.status, unknown.json, unknown.headers) == (reply.status, reply.json, reply.headers)
     assert heard.auth == []

@@ -387,10 +387,10 @@ async def test_an_answer_is_come_back_for_until_it_is_there(
         ([replying(404)], "the server refused the stream of tools/call: HTTP status 404"),
         ([replying(405)], "the server refused the stream of tools/call: HTTP status 405"),
         ([replying(200)], "the server refused the stream of tools/call: HTTP status 200"),
-        ([fail] * 5, "the stream of tools/call broke off, and could not be taken up again"),
+        ([fail] * 5, "the stream of tools/call was disconnected, and could not be resumed"),
         (
             [streaming(": nothing")] * 5,
-            "the stream of tools/call broke off, and could not be taken up again",
+            "the stream of tools/call was disconnected, and could not be resumed",
         ),
     ],
     ids=["404", "405", "no-stream", "failures", "empty"],
@@ -558,7 +558,7 @@ class Forgetful:
             "RemoteProtocolError: the server disconnected without a response",
         ),
         (Turn.gone, "the session has ended, and a new one could not be begun: TimeoutError"),
-        (agreeing(mcp_session_id="lost"), "the session has ended, and a new one does not last; connect anew"),
+        (agreeing(mcp_session_id="lost"), "the session has ended, and a new one does not last; connect again"),
     ],
     ids=["another-revision", "refused", "failing", "unanswered", "lost-again"],
 )

@@ -20,7 +20,7 @@ from mcp_core.channel import Receiver
 from mcp_core.errors import ConnectionClosed, HeaderMismatch, MCPCoreError
 from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import ErrorResponse, Notification, Request, RequestId, decode_frame
-from mcp_core.transports.http_client.endpoint import Endpoint, StreamableHTTPParameters, told
+from mcp_core.transports.http_client.endpoint import Endpoint, StreamableHTTPParameters, describe
 from mcp_core.transports.http_client.handshake import INITIALIZED, Handshake
 from mcp_core.transports.http_client.headers import Headers
 from mcp_core.transports.http_client.jobs import Jobs
@@ -42,7 +42,7 @@ MAX_NOTICES: Final = 100
 """Notifications that may wait to be sent before who sends them has to wait."""
 
 _GRACE: Final = 2.0
-"""Seconds that messages which nobody waits for may still take when the client closes."""
+"""Seconds that messages without a waiting caller may still take when the client closes."""
 
 
 @asynccontextmanager
@@ -116,7 +116,7 @@ class HTTPChannel:
     async def drained(self) -> None:
         """Wait until fewer do. Each has a bounded time, so that this has an end."""
         while self.congested and not self._closed:
-            if self._room.is_set():  # or whoever waits for this one would never hear of it
+            if self._room.is_set():  # or the caller that waits for this one would never wake
                 self._room = anyio.Event()
             await self._room.wait()
 
@@ -153,8 +153,8 @@ class HTTPChannel:
         except MCPCoreError as exc:
             self._fail(request.id, exc)
         except Exception as exc:
-            _journal.debug("%s over HTTP failed: %s", request.method, told(exc))
-            reason = f"{request.method} got no answer from {self._endpoint.shown}: {told(exc)}"
+            _journal.debug("%s over HTTP failed: %s", request.method, describe(exc))
+            reason = f"{request.method} got no answer from {self._endpoint.shown}: {describe(exc)}"
             self._fail(request.id, ConnectionClosed(reason))
 
     async def _ask(self, request: Request, message: bytes, take: Take) -> None:
@@ -197,7 +197,7 @@ class HTTPChannel:
     # --- the end -----------------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """End what is open, and the session. What waits for answers is told that none will come."""
+        """Close what is open, and the session. Requests in flight fail."""
         self._closed = True
         self._room.set()
         with anyio.move_on_after(_GRACE):
@@ -213,7 +213,7 @@ class HTTPChannel:
             try:
                 await self._endpoint.delete(self._session.headers())
             except Exception as exc:
-                _journal.debug("the session could not be ended: %s", told(exc))
+                _journal.debug("the session could not be ended: %s", describe(exc))
 
 
 def _is_header_mismatch(answer: bytes) -> bool:

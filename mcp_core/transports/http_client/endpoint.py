@@ -34,7 +34,7 @@ __all__ = [
     "body_of",
     "discard",
     "is_stream",
-    "told",
+    "describe",
     "without_secrets",
 ]
 
@@ -45,7 +45,7 @@ MAX_COOKIES: Final = 50
 """Cookies of a server that go with each request, as load balancers want it; with one more, all are forgotten."""
 
 _DISCARDED: Final = 64 * 2**10
-"""Bytes of a body that nobody wants which are read for the sake of the connection, to use it again."""
+"""Bytes of an unwanted body that are read so that the connection can be used again."""
 
 _ABANDONED: Final = 0.1
 """Seconds that what reads a closed response has to find that out."""
@@ -225,7 +225,7 @@ async def abandon(response: httpx2.Response, pieces: AsyncIterator[Any]) -> None
 
 
 async def discard(response: httpx2.Response, seconds: float = RESPONSE_ENDS) -> None:
-    """Read a body that nobody wants, if it is short and comes soon: then the connection is used again."""
+    """Read an unwanted body, if it is short and comes soon: then the connection is used again."""
     size = 0
     with anyio.move_on_after(seconds):
         async with aclosing(response.aiter_raw()) as pieces:
@@ -236,7 +236,7 @@ async def discard(response: httpx2.Response, seconds: float = RESPONSE_ENDS) -> 
                     return
 
 
-def told(exc: Exception) -> str:
+def describe(exc: Exception) -> str:
     """What went wrong, in one line."""
     if isinstance(exc, MCPCoreError):
         return str(exc)

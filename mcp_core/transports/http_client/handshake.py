@@ -15,7 +15,7 @@ from msgspec import Raw
 from mcp_core.errors import ConnectionClosed, InvalidResult
 from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, Response, decode_frame, encode_notification
-from mcp_core.transports.http_client.endpoint import told
+from mcp_core.transports.http_client.endpoint import describe
 from mcp_core.transports.http_client.jobs import Jobs
 from mcp_core.transports.http_client.posts import Posts
 from mcp_core.transports.http_client.session import Session, agreed_version
@@ -47,7 +47,7 @@ class Handshake:
         """Why there is no session any more."""
 
     def begin(self, request: Request, message: bytes) -> None:
-        """Be told of the `initialize` that is about to be posted."""
+        """Note the `initialize` that is about to be posted."""
         self._hello = (request, message)
         self._session.begin()
 
@@ -100,6 +100,6 @@ class Handshake:
             await self.confirm(Notification(INITIALIZED, Raw(b"{}")), encode_notification(INITIALIZED, None))
         except Exception as exc:
             self._session.session_id = ended
-            self._lost = f"the session has ended, and a new one could not be begun: {told(exc)}"
+            self._lost = f"the session has ended, and a new one could not be begun: {describe(exc)}"
         finally:
             self._ready.set()

@@ -1,4 +1,4 @@
-"""Work under way, to be cancelled or waited for.
+"""Tasks in flight, to be cancelled or waited for.
 
 Knows tasks; nothing of messages or HTTP.
 """
@@ -40,7 +40,7 @@ class Jobs:
         return len(self._jobs)
 
     def cancel(self, key: object) -> None:
-        """Cancel what was spawned under this key, if it is under way."""
+        """Cancel the task that was spawned under this key, if it runs."""
         job = self._jobs.get(key)
         if job is not None:
             job.cancel()
@@ -51,7 +51,7 @@ class Jobs:
             self.cancel(key)
 
     async def ended(self) -> None:
-        """Wait until nothing is under way."""
+        """Wait until no task is in flight."""
         while self._jobs:
             if self._empty.is_set():
                 self._empty = anyio.Event()

@@ -18,7 +18,7 @@ from mcp_core import codec
 from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import Request, Response, decode_frame, encode_request, encode_response
 from mcp_core.parameter_headers import InvalidMark, parameter_headers
-from mcp_core.transports.http_client.endpoint import told
+from mcp_core.transports.http_client.endpoint import describe
 from mcp_core.transports.lines import MAX_MESSAGE
 
 __all__ = ["MAX_KNOWN", "MAX_MARKS", "MAX_REREAD_PAGES", "Ask", "Marked", "Marks"]
@@ -30,7 +30,7 @@ MAX_KNOWN: Final = 20_000
 """Tools and marks together that are remembered of one server."""
 
 MAX_REREAD_PAGES: Final = 100
-"""Pages of the list of tools that are read to find one tool's marks anew."""
+"""Pages of the list of tools that are read to find one tool's annotations again."""
 
 _journal = Journal(__name__)
 
@@ -98,7 +98,7 @@ class Marks:
             self._known -= 1 + len(marks)
 
     async def reread(self, request: Request, ask: Ask) -> bool:
-        """Read the list of tools anew after a refusal over headers (R-HTTP-26); whether that helps."""
+        """Read the list of tools again after a refusal over headers (R-HTTP-26); whether that helps."""
         if request.method != "tools/call":
             return False
         params: Any = codec.decode_any(request.params)
@@ -110,7 +110,7 @@ class Marks:
             with anyio.fail_after(self._patience):
                 await self._read_pages(called, before, meta, ask)
         except Exception as exc:
-            _journal.debug("the list of tools could not be read anew: %s", told(exc))
+            _journal.debug("the list of tools could not be read again: %s", describe(exc))
         return self._marks.get(called) != before
 
     async def _read_pages(self, called: str, before: Marked | None, meta: dict[str, Any], ask: Ask) -> None:

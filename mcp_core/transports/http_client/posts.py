@@ -19,9 +19,9 @@ from mcp_core.transports.http_client.endpoint import (
     RESPONSE_ENDS,
     Endpoint,
     body_of,
+    describe,
     discard,
     is_stream,
-    told,
     without_secrets,
 )
 from mcp_core.transports.http_client.headers import Headers
@@ -68,7 +68,7 @@ class Posts:
                         response, RESPONSE_ENDS
                     )  # there should be nothing; a stream would hold up what comes next
         except Exception as exc:
-            self._complaints.warning("a message could not be sent: %s", told(exc))
+            self._complaints.warning("a message could not be sent: %s", describe(exc))
 
     async def request(self, request: Request, message: bytes, take: Take) -> bytes | None:
         """Post a request, and read on until its answer is there.
@@ -79,7 +79,7 @@ class Posts:
             InvalidResult: What came is none.
             HTTPRefusal: The status of the response is none of success.
             SessionEnded: There is no such session.
-            ConnectionClosed: Its stream broke off.
+            ConnectionClosed: Its stream was disconnected.
         """
         async with self._endpoint.exchange("POST", self._headers.of(request), message) as response:
             if request.method == "initialize" and response.is_success:
@@ -117,7 +117,7 @@ class Posts:
         refusal = next((frame for _, frame in frames if isinstance(frame, ErrorResponse)), None)
         unknown_method = refusal is not None and isinstance(refusal.error, MethodNotFound)
         if response.status_code == 404 and not unknown_method and SESSION_ID in response.request.headers:
-            raise SessionEnded("the session has ended, and a new one does not last; connect anew")
+            raise SessionEnded("the session has ended, and a new one does not last; connect again")
         if refusal is not None and response.is_success:
             # What the server could not read has no id, or one of the server's own.
             return encode_error(request.id, refusal.error)

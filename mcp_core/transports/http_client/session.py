@@ -43,7 +43,7 @@ class Session:
         """What the requests of the stateless era say, for notifications, which do not."""
 
     def begin(self) -> None:
-        """Be told that a handshake begins: the era is that of sessions."""
+        """Note that a handshake begins: the era is that of sessions."""
         self._modern = None
 
     def settle(self, answer: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Event streams: read to their end, and in the handshake era taken up again where they broke off.
+"""SSE streams: read to their end, and resumed in the handshake era when the connection is lost.
 
 Hands on what they bring. Knows the session and whose answer is awaited; nothing of what
 else messages say.
@@ -21,7 +21,7 @@ from mcp_core.errors import ConnectionClosed, InvalidResult
 from mcp_core.journal import Journal
 from mcp_core.messages import ErrorResponse, Request, Response, decode_frame, encode_error
 from mcp_core.session import own_id
-from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, abandon, is_stream, told
+from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, abandon, describe, is_stream
 from mcp_core.transports.http_client.jobs import Jobs
 from mcp_core.transports.http_client.session import Session
 from mcp_core.transports.lines import MAX_MESSAGE
@@ -120,7 +120,7 @@ class Stream:
                 raise InvalidResult(str(exc)) from None
             except httpx2.HTTPError as exc:
                 self.broke_off = True
-                _journal.debug("a stream broke off: %s", told(exc))
+                _journal.debug("a stream was disconnected: %s", describe(exc))
         return answered
 
     def _note(self, event: httpx2.ServerSentEvent) -> None:
@@ -157,7 +157,7 @@ class Stream:
             if self._was_given and failures and self._awaited is None:
                 self.last_event_id = None  # nothing was missed, and the stream goes no further: have another
             if failures >= tries:
-                raise ConnectionClosed(f"the stream of {self._whose} broke off, and could not be taken up again")
+                raise ConnectionClosed(f"the stream of {self._whose} was disconnected, and could not be resumed")
             await anyio.sleep(max(self.retry, _SHORTEST_PAUSE, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
 
     async def _take_up(self, opened: Callable[[], None]) -> bool:
@@ -179,7 +179,7 @@ class Stream:
                     opened()
                     return await self.read(response)
         except httpx2.TransportError as exc:
-            _journal.debug("a stream could not be taken up: %s", told(exc))
+            _journal.debug("a stream could not be resumed: %s", describe(exc))
         return False
 
     def _headers(self) -> dict[str, str]:
@@ -248,7 +248,7 @@ class Listener:
                         return
                     stream = self._new()  # its events are gone; what comes from now on is not
         except Exception as exc:
-            _journal.warning("what belongs to no request is not received any more: %s", told(exc))
+            _journal.warning("what belongs to no request is not received any more: %s", describe(exc))
         finally:
             opened.set()
 

@@ -1,4 +1,4 @@
-"""Where a server listens, told to whoever started it.
+"""Where a server listens, printed for its user.
 
 Knows sockets; nothing of who listens on them.
 """

@@ -69,7 +69,7 @@ class Answer:
             self._exchange.tell(message)
 
     async def flush(self) -> None:
-        """Send what was put. Whoever comes while another sends waits its turn."""
+        """Send what was put. Concurrent callers wait for their turn."""
         if not self._waiting and (self._lock is None or not self._lock.locked()):
             return
         if self._lock is None:
@@ -115,7 +115,7 @@ class Answer:
             self._is_commenting = False
 
     async def close_early(self, retry: float) -> None:
-        """End the HTTP response; the rest is kept for whoever comes back for it."""
+        """End the HTTP response; the rest is stored for a client that resumes the stream."""
         if self._stored is None or not self._stored.primes or self.closed:
             return
         await self.flush()
@@ -147,7 +147,7 @@ class Answer:
         """End without a result: the request was cancelled."""
         self.closed = True
         if self._lock is not None:
-            async with self._lock:  # whoever writes is to come to its end
+            async with self._lock:  # a write in progress comes to its end first
                 pass
         if not self._exchange.started:
             await self._exchange.reply(202, b"", self.headers)

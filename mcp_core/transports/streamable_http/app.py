@@ -38,7 +38,7 @@ _journal = Journal(__name__)
 ONCE: Final = frozenset((b"content-type", b"content-length", b"content-encoding", b"mcp-session-id", b"last-event-id"))
 """Headers of which a proxy may read the first and we the last: they are refused when sent twice, whatever they say.
 
-Of others, whoever reads them sees to it: `guards`, `bearer`, `mirrored`, `handshake_calls`.
+Other headers are checked where they are read: `guards`, `bearer`, `mirrored`, `handshake_calls`.
 """
 
 
@@ -109,7 +109,7 @@ class StreamableHTTP(HTTPService):
     # --- one request -----------------------------------------------------------------------------
 
     def _routed(self, exchange: Exchange) -> Awaitable[None]:
-        """Whoever answers the request, to be awaited."""
+        """Return the coroutine that answers the request."""
         scope = exchange.scope
         if scope["path"] != self._path and not self._is_endpoint(scope):
             return self._elsewhere(exchange)
@@ -225,19 +225,19 @@ class StreamableHTTP(HTTPService):
         await send({"type": "lifespan.shutdown.complete"})
 
     def end_streams(self) -> None:
-        """End what would go on for as long as its client likes; calls under way go on."""
+        """Close long-lived streams (GET streams, subscriptions); requests in flight go on."""
         self._is_ending = True
         self.server.end_subscriptions()
         self.endings.come()
         self.sessions.end_streams()
 
     def close(self) -> None:
-        """End streams and sessions; 2026-07-28 calls under way end as they are."""
+        """End streams and sessions; 2026-07-28 requests in flight end by themselves."""
         self.end_streams()
         self.sessions.end_all()
 
     def cut_off(self) -> None:
-        """End everything now, calls under way too."""
+        """End everything now, requests in flight included."""
         self.close()
         for work in list(self.running):
             work.interrupt()

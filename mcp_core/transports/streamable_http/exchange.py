@@ -42,7 +42,7 @@ _QUIET_SECONDS: Final = 0.5
 """Seconds without a piece of it, after which its sender is taken to wait for the refusal."""
 
 _CLIENT_CLOSED: Final = 499
-"""The status of a response that nobody reads any more."""
+"""The status of a response whose client has disconnected."""
 
 _JSON: Final[Header] = (b"content-type", b"application/json")
 _EVENT_STREAM: Final[list[Header]] = [
@@ -163,7 +163,7 @@ class Exchange:
         try:
             await self._asgi_send(message)
         except OSError:
-            self._ended = True  # the client has gone; what that means, whoever waits for it says
+            self._ended = True  # the client has disconnected; `gone` says so to the handler's watcher
 
     # --- the response ----------------------------------------------------------------------
 
@@ -182,7 +182,7 @@ class Exchange:
             await self._asgi_send({"type": "http.response.start", "status": status, "headers": fields})
             await self._asgi_send({"type": "http.response.body", "body": body})
         except OSError:
-            return  # the client has gone, and with it whoever would have read this
+            return  # the client has disconnected
 
     async def publish(self, status: int, body: bytes, headers: Iterable[Header]) -> None:
         """Answer with JSON that is no message."""
@@ -196,7 +196,7 @@ class Exchange:
         answer = encode_error(refused.request_id, refused.error)
         if not self.started:
             await self.reply(refused.status, answer, refused.headers)
-        elif not self._ended:  # the stream was opened while nobody knew yet
+        elif not self._ended:  # the stream was opened before the refusal was known
             self.tell(answer)
             await self.end_stream(event(answer))
         return answer

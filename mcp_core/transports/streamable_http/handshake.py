@@ -143,7 +143,7 @@ _TOO_MUCH: Final = InternalError(
 
 
 async def listen(service: HTTPService, exchange: Exchange, auth: Any) -> None:
-    """GET: the stream for what belongs to no request, or the rest of one that broke off.
+    """GET: the stream for what belongs to no request, or the rest of one whose connection was lost.
 
     Raises:
         Refused: There is no stream to give (405), no such session (404).
@@ -191,7 +191,7 @@ def _session(service: HTTPService, exchange: Exchange, auth: Any, *, request_id:
         )
     found = service.sessions.find(session_id, subject_of(auth))
     if found is None:
-        raise Refused(404, InvalidRequest("Session not found; start anew with initialize"), request_id=request_id)
+        raise Refused(404, InvalidRequest("Session not found; start again with initialize"), request_id=request_id)
     return found
 
 

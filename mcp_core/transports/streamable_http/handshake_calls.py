@@ -76,7 +76,7 @@ async def waited(service: HTTPService, peer: AnyPeer, call: Call) -> bytes | Non
     finally:
         peer.leave(work, call.request.id)
     peer.failure = call.failure
-    # A handler may go on after its cancellation; nobody wants its answer.
+    # A handler may go on after its cancellation; its result is dropped.
     return None if work.interrupted else message
 
 
@@ -84,7 +84,7 @@ async def answered(service: HTTPService, peer: AnyPeer, frame: Request) -> bytes
     """The answer to a request; `None` if its client cancelled it.
 
     Raises:
-        Refused: It is of the stateless era by its own word, however that is spelt: nobody has compared its
+        Refused: It is of the stateless era by its own word, however that is spelt: its headers were not compared
             headers with it.
     """
     if not peer.hears_changes and frame.method in _TOLD_OF_CHANGES:

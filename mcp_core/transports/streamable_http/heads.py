@@ -2,7 +2,7 @@
 
 Most clients send the same lines again and again, so that a head can be kept: nothing in
 it changes, and nothing in it depends on the body. What differs from one request to the
-next, and what is nobody's business after it, is put on top of the head that is kept.
+next, is put on top of the cached head, and is not cached itself.
 Spec: basic/transports/streamable-http, "Standard Request Headers".
 """
 

@@ -92,7 +92,7 @@ class Marks:
     async def of(self, ctx: RequestContext[Any], peer: Peer) -> Marked | None:
         """The marks of the tool that is called; `None` if they cannot be found out.
 
-        `peer` stands for the caller and is told nothing.
+        `peer` stands for the caller, and drops what is sent to it.
         """
         name = name_in(ctx.raw_params, "name") or ""
         if self._server.on_get_tool is not None:
@@ -210,7 +210,7 @@ class Marks:
 
 
 def _caller_of(ctx: RequestContext[Any]) -> bytes | None:
-    """All that a list of tools may depend on; `None` for what cannot be told apart."""
+    """All that a list of tools may depend on; `None` where callers cannot be distinguished."""
     auth, meta = ctx.auth, ctx.meta
     who = None if auth is None else (auth.client_id, auth.subject, auth.scopes, auth.claims)
     if not _PASSING.isdisjoint(meta):

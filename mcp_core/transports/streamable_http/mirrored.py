@@ -160,7 +160,7 @@ def _is_number(text: str, given: int | float) -> bool:
 
 _MOST_DIGITS: Final = 1024
 _MOST_BITS: Final = 4096
-"""Numbers beyond are nobody's, and would take work to compare."""
+"""Numbers beyond have no use in a header, and take work to compare."""
 
 _NUMBER: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _BEGIN: Final = b"=?base64?"

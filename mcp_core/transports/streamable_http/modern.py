@@ -75,7 +75,7 @@ async def post_modern(service: HTTPService, exchange: Exchange, body: bytes, aut
         if isinstance(frame, Request):
             exchange.asked = frame
         request = _checked(service, exchange, frame, body)
-        exchange.asked = None  # from here on its end is told by whoever has it
+        exchange.asked = None  # from here on its owner tells observers of its end
         opened = dispatcher.open(request, peer)
         if isinstance(opened, Refusal):
             await peer.outcome(opened.answer, opened.failure)
@@ -96,7 +96,7 @@ async def _check_parameters(service: HTTPService, exchange: Exchange, peer: Mode
     """Compare the headers that repeat parameters with the parameters.
 
     Raises:
-        Refused: They differ, or nobody can tell which parameters are repeated.
+        Refused: They differ, or it is unknown which parameters are repeated.
         Gone: The client has gone meanwhile.
     """
     marked: Any = service.marks.of(call.ctx, UnheardPeer(service, exchange, peer.lifespan_context, peer.auth))
@@ -153,7 +153,7 @@ async def _watched(
             value = await work.finish()
     finally:
         service.running.discard(work)
-    # What was interrupted may have gone on all the same; nobody wants its value.
+    # Interrupted work may have gone on all the same; its value is dropped.
     if work.interrupted:
         if peer.gone:
             raise Gone
@@ -195,14 +195,14 @@ def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes
     if request.method == "subscriptions/listen" and not exchange.head.accepts.stream:
         needed = InvalidRequest("a subscription needs Accept: text/event-stream")
         raise Refused(406, needed, request_id=request.id)
-    if request.method == "initialize":  # a method of the other era, whoever sends it
+    if request.method == "initialize":  # a method of the other era
         raise Refused(404, MethodNotFound("Method not found", request.method), request_id=request.id)
     return request
 
 
 def _check_marked(head: Head, ctx: RequestContext[Any], marked: Marked | None) -> None:
     if marked is None:
-        # Whoever reads these headers on the way takes them for checked.
+        # Proxies trust these headers, so they are never accepted unchecked.
         if any(name.startswith(PARAMETER) for name in head.fields):
             unknown = InternalError("Mcp-Param headers cannot be checked: the list of tools could not be read")
             raise Refused(500, unknown, request_id=ctx.request_id)

@@ -131,12 +131,12 @@ class ModernPeer(_RequestPeer):
 
 
 class UnheardPeer(ModernPeer):
-    """The same client, for what is asked on its behalf and not told to it."""
+    """The same client, for requests made on its behalf: drops all notifications."""
 
     __slots__ = ()
 
     def notify(self, message: bytes) -> None:
-        """Nobody hears of it."""
+        """Drop it."""
 
 
 class LonePeer(_RequestPeer):
@@ -191,5 +191,5 @@ class LonePeer(_RequestPeer):
         """Nothing outlasts a request that another could cancel."""
 
     def waiter(self, request_id: RequestId | None) -> Waiter | None:
-        """Nobody waits for answers: there are no requests of ours."""
+        """Return `None`: there are no requests of ours to be answered."""
         return None

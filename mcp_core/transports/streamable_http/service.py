@@ -126,11 +126,11 @@ class HTTPService:
             await exchange.write(KEEP_ALIVE)
 
     def follow(self, session: Session) -> Callable[[], None]:
-        """Tell the client of a session of changes; the returned call ends that."""
+        """Notify the client of a session of changes. Returns a function that ends that."""
         return self.server.follow(session)
 
     async def state(self) -> Any:
-        """What the server's lifespan yielded; it is entered by the first request if nobody did."""
+        """What the server's lifespan yielded; it is entered by the first request if it was not before."""
         self.homes.add()
         if self.server.entered is None and not self._has_warned:
             self._has_warned = True

@@ -39,7 +39,7 @@ BACKLOG_BYTES: Final = 1_048_576
 """Bytes of such messages."""
 
 MAX_IN_USE: Final = 512
-"""Requests of one session that may be under way, GETs among them."""
+"""Requests of one session that may be in progress, GETs included."""
 
 MAX_ASKED: Final = 256
 """Requests of ours that one client may leave unanswered."""
@@ -105,7 +105,7 @@ class Session:
         self.endings = Endings()
         self.forget: Callable[[], None] = lambda: None
         self.tell: Callable[[bytes], None] = lambda message: None
-        """Told of each message that goes on the client's own stream."""
+        """Called with each message that goes on the client's own stream."""
         self.last_used = time.monotonic()
         self.users = 0
         self._stream_number = 0
@@ -169,7 +169,7 @@ class Session:
             work.interrupt()
 
     def end_streams(self) -> None:
-        """End what would go on for as long as the client likes; calls under way go on."""
+        """Close long-lived streams; requests in flight go on."""
         self.endings.come()
         if self.listener is not None:
             self.listener.close()
@@ -253,7 +253,7 @@ class Listener:
 class Sessions:
     """The sessions of one server, bounded in number and in idle time.
 
-    Nobody is to lock others out of them cheaply. Where there is no room, one goes that its client never came back
+    No client can lock others out cheaply. Where there is no room, one goes that its client never came back
     to; else one that was not used for a while. A caller that is known by its token has a part of them at most.
     """
 
@@ -270,7 +270,7 @@ class Sessions:
 
     @staticmethod
     def new_id() -> str:
-        """An id that nobody guesses."""
+        """Return an id that cannot be guessed."""
         return secrets.token_urlsafe(32)
 
     def add(self, session: Session) -> bool:
@@ -289,7 +289,7 @@ class Sessions:
         return True
 
     def _make_room(self, candidates: Mapping[str, Session], idle_for: float) -> bool:
-        """End the first of these that nobody uses, if it was not used for so long; few are looked at."""
+        """End the first of these that is not in use, if it was idle for so long; few are looked at."""
         now = time.monotonic()
         for session in list(islice(candidates.values(), _SWEPT)):
             if not session.users and now - session.last_used >= idle_for:
@@ -434,7 +434,7 @@ class HandshakePeer:
         finally:
             if session.registry.resolve(request_id) is not None:
                 answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
-                # At once, or the client goes on asking its user; but whoever is cancelled does not wait long.
+                # At once, or the client goes on asking its user; but a cancelled task does not wait long.
                 with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
                     await answer.flush()
 

@@ -107,11 +107,11 @@ def _is_pair(value: Any) -> bool:
 
 
 class Stored:
-    """One stream of a session: what is sent on it is kept too, and whoever takes it up gets the rest.
+    """One stream of a session whose events are stored, so that a client can resume it.
 
-    One reader at a time, the newest: whoever takes the stream up may do so because the
-    connection before it is dead, and nobody has told us. What is kept and what is written go by one lock,
-    so that nobody who takes the stream up misses, repeats or reorders anything; a reader that
+    One reader at a time, the newest: a client may resume the stream because its
+    old connection is dead, which we cannot see. One lock orders storing and writing,
+    so that a resuming reader misses, repeats and reorders nothing; a reader that
     takes nothing holds the lock until it is displaced, which needs no lock.
     """
 
@@ -134,7 +134,7 @@ class Stored:
         return self._writing is not None
 
     async def put(self, message: bytes) -> None:
-        """Keep a message (empty: a priming event), and send it to whoever reads."""
+        """Store a message (empty: a priming event), and send it to the reader."""
         async with self._lock:
             if not self._has_ended:
                 await self._put(message)
@@ -200,10 +200,10 @@ class Stored:
                 self._missed = None
 
     def displace(self) -> None:
-        """Take the stream from whoever reads, be it amid a message: it is kept for the next."""
+        """Detach the reader, even amid a message: the message is stored for the next."""
         before = self._reader
         if before is not None and self.let_go(before) and before.method == "POST":
-            spawn_detached(lambda: _end(before))  # whoever has made the request is busy with it
+            spawn_detached(lambda: _end(before))  # the task of the request is busy with its handler
 
     def let_go(self, reader: Exchange) -> bool:
         """Take the stream from this reader; whether it still had it."""
@@ -233,7 +233,7 @@ class Stored:
                 self.let_go(self._reader)
 
     async def cut_off(self) -> None:
-        """End the stream for good, without waiting for whoever reads."""
+        """End the stream for good, without waiting for the reader."""
         self.displace()
         await self.end()
 

@@ -1,6 +1,6 @@
 """Several processes behind one port: uvicorn starts, watches and replaces them.
 
-Each finds the server anew, by importing the module that it is a global of. Nothing is
+Each finds the server by importing the module that it is a global of. Nothing is
 common to them but the port: no sessions, and no changes that one of them announces.
 Knows uvicorn; loaded only by `serve`.
 """
@@ -87,15 +87,15 @@ def _ended_at_once() -> Generator[None, None, None]:
 
 
 def _tell_too(number: int, call: Callable[[], object]) -> None:
-    """Make a call when a signal comes, after whoever is told of it now."""
+    """Call back when a signal comes, after the handler that is installed now."""
     before: Any = signal.getsignal(number)
 
-    def told(number: int, frame: FrameType | None) -> None:
+    def handle(number: int, frame: FrameType | None) -> None:
         if callable(before):
             before(number, frame)
         call()
 
-    signal.signal(number, told)
+    signal.signal(number, handle)
 
 
 def locate(server: Server[Any]) -> tuple[str, str]:
