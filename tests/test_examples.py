@@ -16,6 +16,7 @@ import functools
 import importlib
 import importlib.util
 import inspect
+import itertools
 import json
 import logging
 import re
@@ -206,6 +207,17 @@ def load(name: str, source: str) -> ModuleType:
 
 def as_json(value: Any) -> Any:
     return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def attribute_docs(cls: type[Any]) -> dict[str, str]:
+    """The docstrings of a class's attributes, each on one line."""
+    (definition,) = ast.parse(inspect.getsource(cls)).body
+    assert isinstance(definition, ast.ClassDef)
+    found: dict[str, str] = {}
+    for attribute, docs in itertools.pairwise(definition.body):
+        if isinstance(attribute, ast.AnnAssign) and isinstance(docs, ast.Expr) and isinstance(docs.value, ast.Constant):
+            found[ast.unparse(attribute.target)] = " ".join(str(docs.value.value).split())
+    return found
 
 
 def unstamped(meta: dict[str, Any] | None) -> dict[str, Any]:
@@ -414,8 +426,9 @@ class Asked:
         ]
 
     def http_options(self) -> list[Row]:
-        """The options of the HTTP app, in the order of their class."""
-        return [(code(name), None) for name in HTTPOptions.__struct_fields__]
+        """The options of the HTTP app, in the order of their class, as it describes them."""
+        described = attribute_docs(HTTPOptions)
+        return [(code(name), described[name]) for name in HTTPOptions.__struct_fields__]
 
     def moments(self) -> list[Row]:
         return [(code(moment), None) for moment in MOMENTS]

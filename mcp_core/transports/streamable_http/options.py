@@ -19,36 +19,46 @@ __all__ = ["HTTPOptions"]
 class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
     """How a server is served over HTTP.
 
-    `host` is where it is bound: loopback lets in loopback names only, unless
-    `transport_security` says more. `json_response` never streams to handshake-era
-    clients, `stateless_http` keeps no sessions for them. With an `event_store` their
-    streams can be taken up again. `cancel_on_disconnect` takes a handshake-era client
-    that goes away for one that cancels, as a 2026-07-28 client always is.
-    `max_request_body_size` is in bytes; `max_json_values` are the elements, members, objects and
-    arrays of a body, whose decoding holds up everybody else; `session_idle_timeout` and
-    `keep_alive` in seconds: a call that is not answered by then opens its stream, and comments go
-    on open streams. `health_path` answers GET with 200. With `auth` and a `token_verifier` every
-    request needs a token, which handlers find as `ctx.auth`.
-
     Raises:
         TypeError, ValueError: An option is not what it must be; the text names it.
     """
 
     host: str = "127.0.0.1"
+    """Where the server is bound. On loopback only loopback names and pages are let in."""
     streamable_http_path: str = "/mcp"
+    """Path of the endpoint."""
     json_response: bool = False
+    """Never answer handshake-era clients with an SSE stream: what comes before the result is dropped."""
     stateless_http: bool = False
+    """Keep no sessions for handshake-era clients: no requests of the server, no subscriptions."""
     event_store: EventStore | None = None
+    """Stores sent events, so that handshake-era clients can resume a stream with `Last-Event-ID`. `None`: no
+    resumption.
+    """
     transport_security: TransportSecuritySettings | None = None
+    """Further hosts and origins that are let in, or no such check. `None`: what `host` says."""
     max_request_body_size: int = 4 * 2**20
+    """Bytes of a request body; a larger one is refused with 413."""
     max_json_values: int | None = 50_000
+    """Elements, members, objects and arrays of a body, whose decoding holds up all other requests; more are refused
+    with 413. `None`: any number.
+    """
     max_sessions: int = 10_000
+    """Sessions at a time; a further one is refused with 503 where no idle one can go."""
     session_idle_timeout: float | None = 1800.0
+    """Seconds without a request after which a session is closed. `None`: never."""
     cancel_on_disconnect: bool = False
+    """Cancel the request of a handshake-era client that disconnects. Those of 2026-07-28 always are."""
     keep_alive: float = 15.0
+    """Seconds after which an unanswered request opens its stream, and between comments on open streams."""
     health_path: str | None = None
+    """Path that answers GET with 200. `None`: none."""
     auth: AuthSettings | None = None
+    """What a Bearer token must be valid for; every request needs one, which handlers find as `ctx.auth`. Goes with
+    `token_verifier`.
+    """
     token_verifier: TokenVerifier | None = None
+    """Verifies Bearer tokens. Goes with `auth`."""
 
     def __post_init__(self) -> None:
         checks.text("host", self.host, "a host name or an address")
