@@ -14,10 +14,10 @@ __all__ = ["AccessToken", "AuthSettings", "TokenVerifier"]
 
 
 class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
-    """A token that was found good. `expires_at` is in seconds since the epoch.
+    """A verified access token. `expires_at` is in seconds since the epoch.
 
     `resource` is whom it was issued for (its audience), one URL or several; a token for
-    somebody else is refused. Never pass the token on to another service (R-AUTH-08).
+    another audience is refused. Never pass the token on to another service (R-AUTH-08).
     """
 
     token: str
@@ -30,10 +30,10 @@ class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
 
 
 class TokenVerifier(Protocol):
-    """Finds out what a token is worth: by its signature, or by asking who issued it."""
+    """Verifies Bearer tokens: by their signature, or by asking who issued them."""
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the token stands for; `None` if it is not good."""
+        """Return what the token stands for; `None` if it is not valid."""
         ...
 
 

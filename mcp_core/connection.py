@@ -17,6 +17,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.auth import AccessToken
 from mcp_core.endings import Endings
 from mcp_core.errors import (
     ConnectionClosed,
@@ -182,7 +183,7 @@ class Connection:
     """
 
     headers: Mapping[str, str] | None = None
-    auth: Any = None
+    auth: AccessToken | None = None
     shakes_hands: bool = True
     reaches_client: bool = True
 

@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
+from mcp_core.auth import AccessToken
 from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
 from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification, raw_params
@@ -93,7 +94,7 @@ class Peer(Protocol):
         ...
 
     @property
-    def auth(self) -> Any:
+    def auth(self) -> AccessToken | None:
         """The caller's verified token; `None` where the transport asks for none."""
         ...
 
@@ -212,7 +213,7 @@ class RequestContext(Generic[L]):
         return self._peer.headers
 
     @property
-    def auth(self) -> Any:
+    def auth(self) -> AccessToken | None:
         """The caller's `AccessToken`, where the transport asks for one; otherwise `None`."""
         return self._peer.auth
 

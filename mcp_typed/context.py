@@ -65,7 +65,7 @@ class Context(Generic[L]):
     @property
     def auth(self) -> AccessToken | None:
         """The caller's token, where the server asks for one."""
-        return self.request_context.auth  # type: ignore[no-any-return]
+        return self.request_context.auth
 
     def require_scopes(self, *scopes: str) -> None:
         """Go on only if the caller's token has all of these scopes; as `RequestContext.require_scopes`."""

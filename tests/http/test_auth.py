@@ -900,6 +900,7 @@ async def test_callers_at_the_same_time_keep_their_own_tokens() -> None:
 
     async def call(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
         before = ctx.auth
+        assert before is not None
         seen[before.token] = None
         if len(seen) == len(known):
             everybody.set()

@@ -500,7 +500,8 @@ class Guarded:
         self.app = Server("x", on_call_tool=self._call).streamable_http_app(auth=settings, token_verifier=checks)
 
     def _call(self, ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult:
-        self.subjects.append(ctx.auth.subject)
+        assert ctx.auth is not None
+        self.subjects.append(str(ctx.auth.subject))
         return CallToolResult(content=[])
 
 

@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Awaitable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from mcp_core.auth import AccessToken
 from mcp_core.backend import is_cancellation
 from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.journal import Journal
@@ -122,7 +123,7 @@ class StreamableHTTP(HTTPService):
         auth = await bearer.check(exchange.head)
         await (self._post if exchange.method == "POST" else self._others)(exchange, auth)
 
-    def _others(self, exchange: Exchange, auth: Any) -> Awaitable[None]:
+    def _others(self, exchange: Exchange, auth: AccessToken | None) -> Awaitable[None]:
         if exchange.head.repeated:
             _check_once(exchange.head)
         if exchange.method in ("GET", "DELETE") and self.serves_handshakes and not exchange.head.states_modern:
@@ -141,7 +142,7 @@ class StreamableHTTP(HTTPService):
         else:
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
 
-    async def _post(self, exchange: Exchange, auth: Any) -> None:
+    async def _post(self, exchange: Exchange, auth: AccessToken | None) -> None:
         head = exchange.head
         if head.repeated:
             _check_once(head)

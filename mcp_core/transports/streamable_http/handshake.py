@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import anyio.lowlevel
 
+from mcp_core.auth import AccessToken
 from mcp_core.backend.interruptible import beside
 from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.messages import (
@@ -39,7 +40,7 @@ SESSION_ID: Final = b"mcp-session-id"
 LAST_EVENT_ID: Final = b"last-event-id"
 
 
-async def post_handshake(service: HTTPService, exchange: Exchange, frame: Frame, auth: Any) -> None:
+async def post_handshake(service: HTTPService, exchange: Exchange, frame: Frame, auth: AccessToken | None) -> None:
     """Answer one message.
 
     Raises:
@@ -79,7 +80,7 @@ async def _send_kept(service: HTTPService, peer: HandshakePeer, frame: Request, 
         peer.session.streams.pop(stored.stream_id, None)
 
 
-async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth: Any) -> None:
+async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth: AccessToken | None) -> None:
     """Answer an array, which only 2025-03-26 knows (P-29), in a session or without.
 
     Raises:
@@ -142,7 +143,7 @@ _TOO_MUCH: Final = InternalError(
 )
 
 
-async def listen(service: HTTPService, exchange: Exchange, auth: Any) -> None:
+async def listen(service: HTTPService, exchange: Exchange, auth: AccessToken | None) -> None:
     """GET: the stream for what belongs to no request, or the rest of one whose connection was lost.
 
     Raises:
@@ -163,7 +164,7 @@ async def listen(service: HTTPService, exchange: Exchange, auth: Any) -> None:
             await _open_own(service, exchange, session, store)
 
 
-async def delete_session(service: HTTPService, exchange: Exchange, auth: Any) -> None:
+async def delete_session(service: HTTPService, exchange: Exchange, auth: AccessToken | None) -> None:
     """DELETE: the client is done.
 
     Raises:
@@ -179,7 +180,7 @@ async def delete_session(service: HTTPService, exchange: Exchange, auth: Any) ->
 # --- sessions ---------------------------------------------------------------------------------------
 
 
-def _session(service: HTTPService, exchange: Exchange, auth: Any, *, request_id: Any) -> Session:
+def _session(service: HTTPService, exchange: Exchange, auth: AccessToken | None, *, request_id: Any) -> Session:
     """The session that a request belongs to."""
     stated_revision(service, exchange, request_id)
     session_id = exchange.head.text(SESSION_ID)
@@ -202,7 +203,7 @@ def _check_room(session: Session, request_id: Any) -> None:
         raise Refused(429, busy, request_id=request_id, headers=[_RETRY])
 
 
-async def _initialize(service: HTTPService, exchange: Exchange, frame: Request, auth: Any) -> None:
+async def _initialize(service: HTTPService, exchange: Exchange, frame: Request, auth: AccessToken | None) -> None:
     session = Session(service.sessions.new_id())
     session.auth_subject = subject_of(auth)
     answer = Answer(exchange, json_only=service.options.json_response)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from msgspec import Raw
 
 from mcp_core import codec, envelope
+from mcp_core.auth import AccessToken
 from mcp_core.backend.interruptible import beside, first_step, interruptible, steps_by_hand
 from mcp_core.context import RequestContext
 from mcp_core.dispatch import Call, Refusal
@@ -55,7 +56,7 @@ def malformed(frame: Malformed, body: bytes) -> Refused:
     return Refused(400, frame.error, request_id=frame.id)
 
 
-async def post_modern(service: HTTPService, exchange: Exchange, body: bytes, auth: Any) -> None:
+async def post_modern(service: HTTPService, exchange: Exchange, body: bytes, auth: AccessToken | None) -> None:
     """Answer one message.
 
     Raises:
@@ -215,7 +216,9 @@ def _check_marked(head: Head, ctx: RequestContext[Any], marked: Marked | None) -
         raise Refused(400, exc, request_id=ctx.request_id) from None
 
 
-async def _notified(service: HTTPService, exchange: Exchange, frame: Notification, state: Any, auth: Any) -> None:
+async def _notified(
+    service: HTTPService, exchange: Exchange, frame: Notification, state: Any, auth: AccessToken | None
+) -> None:
     """Take a notification.
 
     Raises:

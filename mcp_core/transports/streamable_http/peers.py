@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from msgspec import Raw
 
+from mcp_core.auth import AccessToken
 from mcp_core.backend import Waiter
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.dispatch import Failure
@@ -51,7 +52,7 @@ class _RequestPeer:
     reaches_client = False
     hears_changes = True
 
-    def __init__(self, service: HTTPService, exchange: Exchange, state: Any, auth: Any) -> None:
+    def __init__(self, service: HTTPService, exchange: Exchange, state: Any, auth: AccessToken | None) -> None:
         self.lifespan_context = state
         self.auth = auth
         self.gone = False
@@ -152,7 +153,7 @@ class LonePeer(_RequestPeer):
         service: HTTPService,
         exchange: Exchange,
         state: Any,
-        auth: Any,
+        auth: AccessToken | None,
         handshake: Handshake | None,
         answer: Answer | None = None,
     ) -> None:

@@ -17,6 +17,7 @@ from typing import Any, Final
 import anyio
 from msgspec import Raw
 
+from mcp_core.auth import AccessToken
 from mcp_core.backend import Waiter, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.dispatch import Failure
@@ -360,7 +361,7 @@ class Sessions:
 _ID_LENGTH: Final = len(Sessions.new_id())
 
 
-def subject_of(auth: Any) -> Any:
+def subject_of(auth: AccessToken | None) -> Any:
     """Who a caller is, by its token: another caller's token does not open its session."""
     return None if auth is None else (auth.client_id, auth.subject, str(auth.claims.get("iss")))
 
@@ -379,7 +380,13 @@ class HandshakePeer:
     hears_changes = True
 
     def __init__(
-        self, server: Any, session: Session, exchange: Exchange, answer: Answer | None, state: Any, auth: Any
+        self,
+        server: Any,
+        session: Session,
+        exchange: Exchange,
+        answer: Answer | None,
+        state: Any,
+        auth: AccessToken | None,
     ) -> None:
         self.server = server
         self.lifespan_context = state

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from mcp_core import types as t
+from mcp_core.auth import AccessToken
 from mcp_core.errors import InvalidRequest
 from mcp_core.messages import Frame, Request
 from mcp_core.revisions import V2025_03_26
@@ -45,7 +46,7 @@ def assumed_handshake(service: HTTPService, exchange: Exchange, request_id: Any)
     return Handshake(revision, _NO_CAPABILITIES, _NOBODY)
 
 
-async def post_stateless(service: HTTPService, exchange: Exchange, body: bytes, auth: Any) -> bool:
+async def post_stateless(service: HTTPService, exchange: Exchange, body: bytes, auth: AccessToken | None) -> bool:
     """Answer a request that is plainly one of this era; whether it was.
 
     What else may come as well, `post_frame` knows.
@@ -69,7 +70,7 @@ async def post_stateless(service: HTTPService, exchange: Exchange, body: bytes, 
     return True
 
 
-async def post_frame(service: HTTPService, exchange: Exchange, frame: Frame, auth: Any) -> None:
+async def post_frame(service: HTTPService, exchange: Exchange, frame: Frame, auth: AccessToken | None) -> None:
     """Answer any other message.
 
     Raises:
