@@ -17,7 +17,6 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.auth import AccessToken
 from mcp_core.endings import Endings
 from mcp_core.errors import (
     ConnectionClosed,
@@ -51,6 +50,7 @@ from mcp_core.session import Handshake, Incoming, Session
 if TYPE_CHECKING:
     from contextvars import ContextVar
 
+    from mcp_core.auth import AccessToken
     from mcp_core.backend import Backend, Job, Timer, Waiter
     from mcp_core.channel import Channel
 

@@ -18,7 +18,6 @@ from msgspec import Raw
 
 from mcp_core import codec, envelope, projection
 from mcp_core import types as t
-from mcp_core.auth import AccessToken
 from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
 from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification, raw_params
@@ -32,6 +31,8 @@ __all__ = ["MCPDeprecationWarning", "Peer", "RequestContext"]
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
+
+    from mcp_core.auth import AccessToken
 
     L = TypeVar("L", default=dict[str, Any])
 else:

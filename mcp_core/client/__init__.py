@@ -3,6 +3,7 @@
 from mcp_core.client.callbacks import ClientRequestContext
 from mcp_core.client.client import Client
 from mcp_core.client.listening import Subscription
+from mcp_core.client.targets import Target
 from mcp_core.transports.process import StdioServerParameters
 
-__all__ = ["Client", "ClientRequestContext", "StdioServerParameters", "Subscription"]
+__all__ = ["Client", "ClientRequestContext", "StdioServerParameters", "Subscription", "Target"]

@@ -26,7 +26,7 @@ from mcp_core.client.options import check_callback, check_count, check_flag, che
 from mcp_core.client.outputs import OutputSchemas
 from mcp_core.client.patience import READ_TIMEOUT, Patience
 from mcp_core.client.reading import read_result
-from mcp_core.client.targets import Raised, opener
+from mcp_core.client.targets import Raised, Target, opener
 from mcp_core.connection import Connection
 from mcp_core.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcp_core.errors import (
@@ -119,7 +119,7 @@ class Client:
 
     def __init__(  # noqa: PLR0913 - all but the target are keywords
         self,
-        target: Any,
+        target: Target,
         *,
         mode: str = "auto",
         client_info: t.Implementation | None = None,

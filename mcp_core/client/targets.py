@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar, Union, cast
 
 from mcp_core.backend import Backend
 from mcp_core.channel import Channel
@@ -12,7 +12,23 @@ from mcp_core.connection import Connection
 from mcp_core.server import Server
 from mcp_core.transports.process import StdioServerParameters, open_process
 
-__all__ = ["Raised", "Start", "opener", "server_of"]
+if TYPE_CHECKING:
+    from mcp_core.transports.http_client import StreamableHTTPParameters
+
+__all__ = ["HasServer", "Raised", "Start", "Target", "opener", "server_of"]
+
+
+class HasServer(Protocol):
+    """What has a core server, as an `MCPServer` does."""
+
+    @property
+    def server(self) -> Server[Any]:
+        """The server."""
+        ...
+
+
+Target: TypeAlias = Union[Server[Any], HasServer, StdioServerParameters, "StreamableHTTPParameters", str]
+"""What a client connects to: a server in memory, a child process, or a URL."""
 
 Start: TypeAlias = Callable[[Callable[[Channel], Connection]], Connection]
 """Makes the connection on a channel and lets messages in."""
@@ -48,7 +64,7 @@ class Raised:
             raise exc
 
 
-def opener(target: Any, raised: Raised | None) -> Callable[[Backend], Any]:
+def opener(target: Target, raised: Raised | None) -> Callable[[Backend], Any]:
     """What opens the connection to a target.
 
     Raises:
@@ -65,7 +81,10 @@ def opener(target: Any, raised: Raised | None) -> Callable[[Backend], Any]:
         from mcp_core.transports.http_client import StreamableHTTPParameters, open_http
 
         parameters = StreamableHTTPParameters(url=target) if isinstance(target, str) else target
-        return lambda backend: _over(open_http(backend, parameters), lambda channel, receiver: channel.start(receiver))
+        if isinstance(parameters, StreamableHTTPParameters):
+            return lambda backend: _over(
+                open_http(backend, parameters), lambda channel, receiver: channel.start(receiver)
+            )
     raise TypeError(f"{_TAKES}; got {target!r}")
 
 
