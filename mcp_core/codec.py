@@ -300,8 +300,8 @@ class ValueCounter:
     __slots__ = ("_escaped", "_in_string", "longest_number", "values")
 
     def __init__(self) -> None:
-        self.values = 0
-        self.longest_number = False
+        self.values: int = 0
+        self.longest_number: bool = False
         """Whether there was a number of more than `MAX_DIGITS` digits, outside of strings."""
         self._in_string = False
         self._escaped = False

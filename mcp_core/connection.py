@@ -206,7 +206,7 @@ class Connection:
         self._session: Session[Job, Waiter] = Session()
         self._notices: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
         self._notice_bytes = 0
-        self.is_full = False
+        self.is_full: bool = False
         """Whether nothing more is to be brought in until notifications have been handled."""
         self._notice_job: Job | None = None
         self._patience: Timer | None = None

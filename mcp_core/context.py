@@ -177,10 +177,10 @@ class RequestContext(Generic[L]):
         meta: dict[str, Any] | None,
     ) -> None:
         self._peer = peer
-        self.request_id = request_id
-        self.method = method
+        self.request_id: RequestId | None = request_id
+        self.method: str = method
         self._raw = raw
-        self.protocol_version = protocol_version
+        self.protocol_version: str = protocol_version
         self._meta = meta
         self._override: dict[str, Any] | None = None
         self._origin: RequestContext[L] | None = None

@@ -412,15 +412,15 @@ class Call:
         handler: Handler | None,
         params: Any,
     ) -> None:
-        self.dispatcher = dispatcher
-        self.ctx = ctx
-        self.request = request
-        self.handler = handler
-        self.params = params
+        self.dispatcher: Dispatcher = dispatcher
+        self.ctx: RequestContext[Any] = ctx
+        self.request: Request | WholeRequest = request
+        self.handler: Handler | None = handler
+        self.params: Any = params
         self.awaitable: Any = None
         self.failure: Failure | None = None
         """The error that it was answered with, if it was."""
-        self.observed = False
+        self.observed: bool = False
         """Whether observers were called with its end."""
 
     def step(self) -> bytes | None:

@@ -142,13 +142,13 @@ class _Coded(MCPError):
 class ParseError(_Coded):
     """The bytes are no JSON text, or no UTF-8."""
 
-    CODE = PARSE_ERROR
+    CODE: ClassVar[int] = PARSE_ERROR
 
 
 class InvalidRequest(_Coded):
     """The JSON value is no legal JSON-RPC message."""
 
-    CODE = INVALID_REQUEST
+    CODE: ClassVar[int] = INVALID_REQUEST
 
 
 class InsufficientScope(InvalidRequest):
@@ -167,13 +167,13 @@ class InsufficientScope(InvalidRequest):
 class MethodNotFound(_Coded):
     """The method does not exist here: unknown, removed, or not advertised."""
 
-    CODE = METHOD_NOT_FOUND
+    CODE: ClassVar[int] = METHOD_NOT_FOUND
 
 
 class InvalidParams(_Coded):
     """The params do not fit the method."""
 
-    CODE = INVALID_PARAMS
+    CODE: ClassVar[int] = INVALID_PARAMS
 
 
 class ResourceNotFound(InvalidParams):
@@ -183,7 +183,7 @@ class ResourceNotFound(InvalidParams):
     Spec: server/resources, "Error Handling".
     """
 
-    ALSO = (RESOURCE_NOT_FOUND,)
+    ALSO: ClassVar[tuple[int, ...]] = (RESOURCE_NOT_FOUND,)
 
     def __init__(self, uri: str, message: str | None = None) -> None:
         super().__init__(message or f"Unknown resource: {uri}", {"uri": uri})
@@ -192,13 +192,13 @@ class ResourceNotFound(InvalidParams):
 class InternalError(_Coded):
     """The receiver failed."""
 
-    CODE = INTERNAL_ERROR
+    CODE: ClassVar[int] = INTERNAL_ERROR
 
 
 class HeaderMismatch(_Coded):
     """A required HTTP header is missing, malformed, or differs from the body."""
 
-    CODE = HEADER_MISMATCH
+    CODE: ClassVar[int] = HEADER_MISMATCH
 
 
 class MissingClientCapability(_Coded):
@@ -207,7 +207,7 @@ class MissingClientCapability(_Coded):
     `required` is a `ClientCapabilities`, or its JSON form, naming what is missing.
     """
 
-    CODE = MISSING_REQUIRED_CLIENT_CAPABILITY
+    CODE: ClassVar[int] = MISSING_REQUIRED_CLIENT_CAPABILITY
 
     def __init__(self, message: str, required: Any) -> None:
         super().__init__(message, {"requiredCapabilities": required})
@@ -216,7 +216,7 @@ class MissingClientCapability(_Coded):
 class UnsupportedProtocolVersion(_Coded):
     """The named revision is not served; `data` lists those that are."""
 
-    CODE = UNSUPPORTED_PROTOCOL_VERSION
+    CODE: ClassVar[int] = UNSUPPORTED_PROTOCOL_VERSION
 
     def __init__(self, requested: str, supported: list[str]) -> None:
         super().__init__("Unsupported protocol version", {"supported": supported, "requested": requested})
@@ -228,7 +228,7 @@ class UrlElicitationRequired(_Coded):
     `elicitations` holds `ElicitRequestURLParams`, each with its `elicitation_id`.
     """
 
-    CODE = URL_ELICITATION_REQUIRED
+    CODE: ClassVar[int] = URL_ELICITATION_REQUIRED
 
     def __init__(self, elicitations: list[Any], message: str = "URL elicitation required") -> None:
         super().__init__(message, {"elicitations": elicitations})

@@ -60,7 +60,7 @@ class Schedule:
         self._rng: random.Random | None = None
         self._rate = 0.0
         self._kinds: tuple[Fault, ...] = HARMLESS
-        self.points = 0
+        self.points: int = 0
         """How many points were passed."""
         self.fired: list[tuple[int, str, Fault]] = []
         """Which faults happened: point, operation, fault."""

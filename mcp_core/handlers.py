@@ -60,7 +60,7 @@ class Handlers:
     def __init__(self) -> None:
         self.requests: Final[dict[str, Handler]] = {}
         self.notifications: Final[dict[str, Handler]] = {}
-        self.version = 0
+        self.version: int = 0
 
     def add_request(self, method: str, params_type: Any, call: HandlerFunction) -> None:
         """Serve a request method, in place of who served it before.

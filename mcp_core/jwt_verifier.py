@@ -13,8 +13,8 @@ from mcp_core.threads import WorkerThreads
 
 try:
     import jwt
-except ImportError as exc:  # pragma: no cover - shown by a test in an environment without it
-    raise ImportError('JWTVerifier needs PyJWT; install it with: pip install "mcpcore[jwt]"') from exc
+except ImportError as _exc:  # pragma: no cover - shown by a test in an environment without it
+    raise ImportError('JWTVerifier needs PyJWT; install it with: pip install "mcpcore[jwt]"') from _exc
 
 __all__ = ["JWTVerifier"]
 

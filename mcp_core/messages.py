@@ -79,8 +79,8 @@ class ErrorResponse:
     __slots__ = ("_object", "id", "is_stray")
 
     def __init__(self, request_id: RequestId | None, refusal: _ErrorObject, is_stray: bool = False) -> None:
-        self.id = request_id
-        self.is_stray = is_stray
+        self.id: RequestId | None = request_id
+        self.is_stray: bool = is_stray
         self._object = refusal
 
     @property

@@ -147,11 +147,11 @@ class Plan:
     __slots__ = ("dropped", "lossy", "nested", "revision", "ruled")
 
     def __init__(self, revision: str, dropped: dict[str, Any], nested: list[str], *, ruled: bool) -> None:
-        self.revision = revision
-        self.dropped = tuple(dropped.items())
-        self.nested = tuple(nested)
-        self.ruled = ruled
-        self.lossy = bool(dropped or nested or ruled)
+        self.revision: str = revision
+        self.dropped: tuple[tuple[str, Any], ...] = tuple(dropped.items())
+        self.nested: tuple[str, ...] = tuple(nested)
+        self.ruled: bool = ruled
+        self.lossy: bool = bool(dropped or nested or ruled)
 
     def shown(self, value: Any) -> Any:
         """A value of the type, itself where nothing has to change, else its JSON form, changed."""

@@ -149,16 +149,16 @@ class Server(Generic[L]):
         on_get_tool: Callable[[RequestContext[L], str], GotTool] | None = None,
         **on: Unpack[Hooks[L]],
     ) -> None:
-        self.info = t.Implementation(
+        self.info: t.Implementation = t.Implementation(
             name=name, version=version, title=title, description=description, website_url=website_url, icons=icons
         )
         self.instructions = instructions
         self.experimental = experimental
         self.extensions = extensions
-        self.protocol_versions = check_served(protocol_versions)
+        self.protocol_versions: tuple[str, ...] = check_served(protocol_versions)
         self.on_get_tool = on_get_tool
         self.middleware: list[Middleware] = []
-        self.observers = Observers()
+        self.observers: Observers = Observers()
         self._lifespan: Lifespan | None = None
         if lifespan is not None:
             from mcp_core.lifespan import Lifespan

@@ -30,8 +30,8 @@ class Incoming(Generic[J]):
 
     def __init__(self) -> None:
         self.job: J | None = None
-        self.begun = False
-        self.cancelled = False
+        self.begun: bool = False
+        self.cancelled: bool = False
 
 
 class Handshake:
@@ -40,9 +40,9 @@ class Handshake:
     __slots__ = ("capabilities", "client_info", "log_level", "revision", "subscriptions")
 
     def __init__(self, revision: str, capabilities: t.ClientCapabilities, client_info: t.Implementation) -> None:
-        self.revision = revision
-        self.capabilities = capabilities
-        self.client_info = client_info
+        self.revision: str = revision
+        self.capabilities: t.ClientCapabilities = capabilities
+        self.client_info: t.Implementation = client_info
         self.log_level: t.LoggingLevel | None = None
         self.subscriptions: set[str] = set()
 

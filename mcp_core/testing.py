@@ -86,7 +86,7 @@ class Inbox:
         self.messages: list[bytes] = []
         self.refused: list[bytes] = []
         self.failed: list[tuple[int | str, Exception]] = []
-        self.has_ended = False
+        self.has_ended: bool = False
         self._news = anyio.Event()
 
     def receive(self, message: bytes) -> None:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 try:
     import pydantic as _pydantic
-except ImportError as exc:  # pragma: no cover - shown by a test in an environment without it
-    raise ImportError('mcp_typed needs pydantic; install it with: pip install "mcpcore[typed]"') from exc
+except ImportError as _exc:  # pragma: no cover - shown by a test in an environment without it
+    raise ImportError('mcp_typed needs pydantic; install it with: pip install "mcpcore[typed]"') from _exc
 
 from mcp_typed.asking import Elicit, ListRoots, Resolve, Sample
 from mcp_typed.cancellation import Cancellation

@@ -75,7 +75,7 @@ class Arguments:
         }
         self._publish_defaults(plan, schema)
         self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
-        self.mirrored = self._marked(plan, keywords)
+        self.mirrored: Mirrored | None = self._marked(plan, keywords)
         """What compares the arguments that proxies read with what the tool gets; `None` where none is marked."""
 
     def second_look(self, arguments: bytes, first: ValidationError) -> Any:

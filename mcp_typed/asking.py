@@ -30,7 +30,7 @@ class Resolve:
     def __init__(self, function: Callable[..., Any]) -> None:
         if not callable(function):
             raise TypeError(f"Resolve takes a function; got {function!r}")
-        self.function = function
+        self.function: Callable[..., Any] = function
 
 
 class Elicit(Generic[T]):
@@ -43,8 +43,8 @@ class Elicit(Generic[T]):
     __slots__ = ("message", "schema")
 
     def __init__(self, message: str, schema: type[T]) -> None:
-        self.message = message
-        self.schema = schema
+        self.message: str = message
+        self.schema: type[T] = schema
 
 
 class Sample:
@@ -56,7 +56,8 @@ class Sample:
     __slots__ = ("params",)
 
     def __init__(self, messages: list[t.SamplingMessage], *, max_tokens: int, **options: Any) -> None:
-        self.params = t.CreateMessageRequestParams(messages=messages, max_tokens=max_tokens, **options)
+        params = t.CreateMessageRequestParams(messages=messages, max_tokens=max_tokens, **options)
+        self.params: t.CreateMessageRequestParams = params
 
 
 class ListRoots:

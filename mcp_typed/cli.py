@@ -17,8 +17,8 @@ from typing import Any, Final, NoReturn, TypeVar
 
 try:
     import click
-except ImportError as exc:
-    raise SystemExit('mcp-typed needs click; install it with: pip install "mcpcore[typed,cli]"') from exc
+except ImportError as _exc:
+    raise SystemExit('mcp-typed needs click; install it with: pip install "mcpcore[typed,cli]"') from _exc
 
 import anyio
 import msgspec

@@ -42,7 +42,7 @@ class Context(Generic[L]):
     __slots__ = ("request_context",)
 
     def __init__(self, request_context: RequestContext[L]) -> None:
-        self.request_context = request_context
+        self.request_context: RequestContext[L] = request_context
         """The core's context beneath."""
 
     # --- the request ------------------------------------------------------------------------

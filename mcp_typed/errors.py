@@ -49,7 +49,7 @@ class ToolError(_Copied):
         super().__init__(message)
         self.message = message
         self.data = data
-        self.content = list(content)
+        self.content: list[ContentBlock | Image | Audio] = list(content)
         self.meta = meta
         self.retry_after = retry_after
 

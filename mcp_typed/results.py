@@ -77,10 +77,10 @@ class Result(Generic[T]):
     ) -> None:
         if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"text must be a str; got {text!r}")
-        self.value = value
-        self.text = text
-        self.content = content
-        self.meta = meta
+        self.value: T = value
+        self.text: str | None = text
+        self.content: Sequence[ContentBlock | Image | Audio] | None = content
+        self.meta: dict[str, Any] | None = meta
 
 
 class Returns:
@@ -96,8 +96,8 @@ class Returns:
         self._shape: Shape | None = None
         self._wrapped = False
         self.scalar: type[Any] | None = None
-        self.streams = plan.is_generator
-        self.fell_back = False
+        self.streams: bool = plan.is_generator
+        self.fell_back: bool = False
         self._made_by_hand = False
         function = plan.title
         promised = self._promised(plan.returns, function)

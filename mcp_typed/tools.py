@@ -133,8 +133,8 @@ class FunctionTool:
         optional_text("description", description)
         if structured_output is not None:
             switch("structured_output", structured_output)
-        self.name = name or _name_of(function)
-        self.plan = inspect_function(function, self.name)
+        self.name: str = name or _name_of(function)
+        self.plan: Plan = inspect_function(function, self.name)
         self.policy = policy
         self._failures = Failures(self.name, mask_errors=policy.mask_errors)
         self._check_timeout()
@@ -159,7 +159,7 @@ class FunctionTool:
         self._async = simple if self.plan.is_async else None
         if not NAME.fullmatch(self.name):
             _journal.warning("tool name %r is not made of 1 to 128 letters, digits, '_', '-' and '.'", self.name)
-        self.listed = t.Tool(
+        self.listed: t.Tool = t.Tool(
             name=self.name,
             description=description or said,
             input_schema=self._arguments.schema,

@@ -186,7 +186,7 @@ class Client:
         self._progress: dict[RequestId, Progress] = {}
         self._subscriptions: dict[RequestId, Subscription] = {}
         self.server_info: t.Implementation | None = None
-        self.server_capabilities = t.ServerCapabilities()
+        self.server_capabilities: t.ServerCapabilities = t.ServerCapabilities()
         self.instructions: str | None = None
 
     # --- opening and closing --------------------------------------------------------------

@@ -118,7 +118,7 @@ class SchemaCost:
         while self._waiting:
             number, node = self._waiting.pop()
             self._read(self._all[number], node, is_root=number == 0)
-        self.is_recursive = False
+        self.is_recursive: bool = False
         """Whether it refers back to itself, so that its cost depends on how deep a value is."""
         try:
             self._order = list(TopologicalSorter(dict(enumerate(each.all for each in self._all))).static_order())

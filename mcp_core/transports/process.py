@@ -165,7 +165,9 @@ class _Tee:
     """
 
     def __init__(self) -> None:
-        self._fd, self.write_fd = os.pipe()
+        read_fd, write_fd = os.pipe()
+        self._fd = read_fd
+        self.write_fd: int = write_fd
         self._tail = bytearray()
         self._thread = threading.Thread(target=self._copy, name="mcp_core.stderr", daemon=True)
 

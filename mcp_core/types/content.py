@@ -7,7 +7,7 @@ Spec: server/tools, "Tool Result"; server/resources, "Resource Contents",
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 import msgspec
 
@@ -179,7 +179,7 @@ class UnknownContent:
     __slots__ = ("data", "type")
 
     def __init__(self, data: dict[str, Any]) -> None:
-        self.data = data
+        self.data: dict[str, Any] = data
         self.type: str = data.get("type", "")
 
     def __repr__(self) -> str:
@@ -188,7 +188,7 @@ class UnknownContent:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UnknownContent) and other.data == self.data
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment] # pyright: ignore[reportIncompatibleMethodOverride]
 
     def __mcp_wire__(self) -> dict[str, Any]:
         return self.data

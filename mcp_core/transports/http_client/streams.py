@@ -90,8 +90,8 @@ class Stream:
         self._awaited = awaited
         self.last_event_id: str | None = None
         """What to come back with if it breaks off."""
-        self.retry = _RETRY
-        self.broke_off = False
+        self.retry: float = _RETRY
+        self.broke_off: bool = False
         """Whether it was the connection that ended it."""
         self._was_given = False
         self._has_brought = False

@@ -55,7 +55,7 @@ class Answer:
         self._waiting: list[bytes] = []
         self._lock: anyio.Lock | None = None
         self._is_commenting = False
-        self.closed = False
+        self.closed: bool = False
 
     @property
     def can_stream(self) -> bool:

@@ -62,7 +62,7 @@ class Refused(Exception):
         self.status = status
         self.error = error
         self.request_id = request_id
-        self.headers = tuple(headers)
+        self.headers: tuple[Header, ...] = tuple(headers)
 
 
 class Gone(Exception):
@@ -78,12 +78,12 @@ class Exchange:
     """The header lines, once the request is let in."""
 
     def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend, observers: Observers) -> None:
-        self.scope = scope
+        self.scope: Scope = scope
         self._receive = receive
         self._asgi_send = send
         self._observers = observers
         self._ended = False
-        self.started = False
+        self.started: bool = False
         self.asked: Request | None = None
         """The JSON-RPC request in the body that no handler has been found for yet."""
 

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Final
 
 from mcp_core.revisions import is_modern
-from mcp_core.transports.streamable_http.media_types import accepted, is_json
+from mcp_core.transports.streamable_http.media_types import Accepted, accepted, is_json
 
 __all__ = ["KEPT", "METHOD", "NAME", "VERSION", "Head", "Header", "Heads"]
 
@@ -61,18 +61,21 @@ class Head:
             if name in self.fields:
                 self.repeated.add(name)
             self.fields[name] = value
-        self.accepts = accepted(self.every(b"accept"))
+        self.accepts: Accepted = accepted(self.every(b"accept"))
         announced = self.fields.get(b"content-length", b"")
-        self.length = int(announced[:_MOST_DIGITS]) if announced.isdigit() else None
+        self.length: int | None = int(announced[:_MOST_DIGITS]) if announced.isdigit() else None
         """Bytes of the body, if a number is stated; of an absurd one its first digits, which are more than enough."""
-        self.is_plain = self.fields.get(b"content-encoding", b"identity").strip().lower() in (b"identity", b"")
+        self.is_plain: bool = self.fields.get(b"content-encoding", b"identity").strip().lower() in (b"identity", b"")
         """Whether the body is sent as it is, without gzip and the like."""
-        self.is_json = self.is_plain and is_json(self.fields.get(b"content-type"))
+        self.is_json: bool = self.is_plain and is_json(self.fields.get(b"content-type"))
         stated = self.text(VERSION)
-        self.states_modern = stated is not None and _REVISION.fullmatch(stated) is not None and is_modern(stated)
+        self.states_modern: bool = stated is not None and _REVISION.fullmatch(stated) is not None and is_modern(stated)
         """Whether the version header names a revision of the stateless era, known or not."""
         plain = self.repeated.isdisjoint(_STANDARD)
-        self.version, self.method, self.name = (self._plain(name) if plain else None for name in _STANDARD)
+        version, method, named = (self._plain(header) if plain else None for header in _STANDARD)
+        self.version: str | None = version
+        self.method: str | None = method
+        self.name: str | None = named
 
     def every(self, name: bytes) -> bytes | None:
         """One header, all its lines as one list."""

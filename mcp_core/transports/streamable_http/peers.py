@@ -53,9 +53,9 @@ class _RequestPeer:
     hears_changes = True
 
     def __init__(self, service: HTTPService, exchange: Exchange, state: Any, auth: AccessToken | None) -> None:
-        self.lifespan_context = state
-        self.auth = auth
-        self.gone = False
+        self.lifespan_context: Any = state
+        self.auth: AccessToken | None = auth
+        self.gone: bool = False
         self._service = service
         self._exchange = exchange
         self._answer: Answer | None = None
@@ -160,12 +160,12 @@ class LonePeer(_RequestPeer):
         # Not by way of the base: one call more for each request.
         self.lifespan_context = state
         self.auth = auth
-        self.gone = False
+        self.gone: bool = False
         self._service = service
         self._exchange = exchange
         self._answer = answer
-        self.handshake = handshake
-        self.json_only = service.options.json_response
+        self.handshake: Handshake | None = handshake
+        self.json_only: bool = service.options.json_response
         self.work: Interruptible | None = None
         self.failure: Failure | None = None
 
@@ -186,7 +186,8 @@ class LonePeer(_RequestPeer):
 
     def leave(self, work: Interruptible, request_id: RequestId) -> None:
         """The call waits no more, nor is it to be kept alive by the peer that it knows."""
-        self.gone, self.work = work.interrupted, None
+        self.gone = work.interrupted
+        self.work = None
 
     def cancel(self, request_id: RequestId | None) -> None:
         """Nothing outlasts a request that another could cancel."""

@@ -25,7 +25,7 @@ class ProtectedResourceMetadata:
 
     def __init__(self, bearer: BearerGuard) -> None:
         self._bearer = bearer
-        self.path = bearer.metadata_path
+        self.path: str = bearer.metadata_path
         """The path of the URL that challenges name."""
 
     async def __call__(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:

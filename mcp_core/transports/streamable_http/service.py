@@ -72,17 +72,17 @@ class HTTPService:
     def __init__(self, server: Server[Any], options: HTTPOptions) -> None:
         self.server = server
         self.options = options
-        self.sessions = Sessions(options.max_sessions, options.session_idle_timeout)
-        self.store = None if options.event_store is None else GuardedStore(options.event_store)
-        self.endings = Endings()
+        self.sessions: Sessions = Sessions(options.max_sessions, options.session_idle_timeout)
+        self.store: GuardedStore | None = None if options.event_store is None else GuardedStore(options.event_store)
+        self.endings: Endings = Endings()
         self.running: set[Interruptible] = set()
         self.bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
             self.bearer = BearerGuard(options.auth, options.token_verifier)
-        self.handshakes = frozenset(revision for revision in server.protocol_versions if not is_modern(revision))
-        self.serves_handshakes = bool(self.handshakes)
-        self.marks = Marks(server)
-        self.homes = Homes(server)
+        self.handshakes: frozenset[str] = frozenset(r for r in server.protocol_versions if not is_modern(r))
+        self.serves_handshakes: bool = bool(self.handshakes)
+        self.marks: Marks = Marks(server)
+        self.homes: Homes = Homes(server)
         self._has_warned = False
         self._follow_changes()
 

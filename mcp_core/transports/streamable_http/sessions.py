@@ -103,12 +103,12 @@ class Session:
         self._outbox = Outbox()
         self._is_pumping = False
         self._pumping = anyio.Lock()
-        self.endings = Endings()
+        self.endings: Endings = Endings()
         self.forget: Callable[[], None] = lambda: None
         self.tell: Callable[[bytes], None] = lambda message: None
         """Called with each message that goes on the client's own stream."""
-        self.last_used = time.monotonic()
-        self.users = 0
+        self.last_used: float = time.monotonic()
+        self.users: int = 0
         self._stream_number = 0
 
     def __enter__(self) -> None:
@@ -388,15 +388,15 @@ class HandshakePeer:
         state: Any,
         auth: AccessToken | None,
     ) -> None:
-        self.server = server
-        self.lifespan_context = state
-        self.auth = auth
+        self.server: Any = server
+        self.lifespan_context: Any = state
+        self.auth: AccessToken | None = auth
         self.work: Interruptible | None = None
-        self.gone = False
+        self.gone: bool = False
         self.failure: Failure | None = None
-        self.session = session
-        self.exchange = exchange
-        self.answer = answer
+        self.session: Session = session
+        self.exchange: Exchange = exchange
+        self.answer: Answer | None = answer
 
     @property
     def handshake(self) -> Handshake | None:
@@ -461,7 +461,8 @@ class HandshakePeer:
 
     def leave(self, work: Interruptible, request_id: RequestId) -> None:
         """The call waits no more, nor is it to be kept alive by the peer that it knows."""
-        self.gone, self.work = work.interrupted, None
+        self.gone = work.interrupted
+        self.work = None
         works = self.session.running[request_id]
         works.remove(work)
         if not works:
