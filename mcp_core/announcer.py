@@ -2,6 +2,16 @@
 
 Brings events onto a loop that serves connections, and there onto the bus. Knows the bus
 and loops; nothing of connections.
+
+Theory of operation. `announce` may be called from any thread, so it only queues the event, under a
+lock, and asks every attached loop to flush. Which of them is alive cannot be known: a loop may end, or
+stop, without notice (test clients, notebooks). So all are asked, each at most once until it has answered,
+and the first that runs takes the whole queue and publishes it in a detached task of its own: the
+connection that attached the loop may close meanwhile.
+
+Who attaches: each connection for as long as it is open, and each HTTP app for each loop that serves it.
+Who detaches: the same; a loop that is over is dropped at the next call. While none is attached the
+queue is empty: an event without a listener is dropped.
 """
 
 from __future__ import annotations

@@ -3,6 +3,23 @@
 Finds the handler, decodes the params, settles the era, calls, encodes; maps every
 exception to the wire, in one place. Knows the peer as a Protocol; spawns nothing
 itself, so that each transport decides where a handler that waits is to run.
+
+Theory of operation. A request passes four steps, each of which may end it:
+
+    open    decode the params once, settle the revision     -> Call, or Refusal with a response
+    start   call the handler (through middleware)           -> response, or the Call if it suspends
+    step    run a suspended handler up to its first await   -> response, or None (asyncio only)
+    await   the rest, in a task that the transport chooses  -> response
+
+`open_whole` is `open` for bytes that are still undecoded: one decode by a union that is tagged by
+`method`. It only ever says yes; for everything else it returns None, and the message takes the long way
+by `decode_frame` and `open`, which word the error.
+
+Invariants. A `Call` gives exactly one response, or none when its client cancelled it; `ctx.close()` runs
+before the response is encoded, so that nothing is sent for the request after it. Observers see
+`request_started` once, then `request_finished` once, whichever step ends it. Whatever a handler raises
+becomes a response in `failed`; only cancellation, `KeyboardInterrupt` and a coroutine that is closed from
+outside leave `Call`.
 Spec: basic, "Statelessness", "Error Codes".
 """
 

@@ -3,6 +3,23 @@
 The first step may be made by hand, before anything else is set up: most handlers never
 wait, and then there is nothing to interrupt. Interrupting is cancelling, distinguished from
 the caller's own cancellation.
+
+Theory of operation. To watch a handler (has its client disconnected?) takes a second task and a cancel
+scope, which cost more than most handlers. So its coroutine is driven by hand first:
+
+    first_step(work)   send(None) -> StopIteration: done, nothing was set up
+                       send(None) -> a future:      Rest(work, future)
+    interruptible(rest).finish()    yields that future as if it had come just now, then drives the rest
+
+This works on asyncio because a coroutine may be resumed by any frame of the same task: the future that it
+has yielded is yielded again by `Rest.__await__`, and what is sent or thrown goes to the coroutine. The
+task must be the same one throughout (`current_task`, `timeout` and anyio's scopes remember it).
+
+On trio it does not: a scope must be opened before the scopes inside it, and the handler may have opened
+one in its first step. There `steps_by_hand()` is false, and everything runs inside the scope.
+
+On asyncio the interruption is `task.cancel()` without a scope, and `uncancel()` after it, so that an outer
+cancellation that comes at the same time is not lost: `interrupted` says whose it was.
 """
 
 from __future__ import annotations

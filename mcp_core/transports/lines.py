@@ -3,6 +3,20 @@
 Reads large chunks and writes gathered ones, straight from the event loop, without a
 thread hop per line. A descriptor that the loop cannot watch (a regular file, a
 Windows pipe) is read by one thread instead.
+
+Theory of operation. Two queues with one pump each, both in callbacks of the loop:
+
+    read_fd -> splitter -> _lines -> receiver        _deliver, paused by _hold
+    write_fd <- _unwritten <- _out <- send()         _write, once a turn or when writable
+
+- `_waiting` counts the bytes of `_out` and `_unwritten`. Above `HIGH_WATER` the channel is
+  congested: with back-pressure nothing more is read or delivered (a peer that does not read its
+  responses must not have more of them made), and senders that await `drained` wait.
+- Room wakes one waiter a turn: what it sends is counted before the next one is woken.
+- While the kernel takes less than it was given, `_unwritten` holds the rest, and `_out` waits.
+- A receiver that is full pauses delivery in the same way; `resume` continues it.
+- Lifetimes: `run` attaches the reader and ends with the input, or by `stop`; `release` detaches the
+  writer, drops what is unwritten, and wakes all waiters. Both are idempotent.
 Spec: basic/transports/stdio.
 """
 
@@ -122,23 +136,23 @@ class LineChannel:
         self._max_message = max_message
         self._splitter = LineSplitter(max_message)
         self._receiver: Receiver | None = None
-        self._lines: list[bytes] = []
+        self._lines: list[bytes] = []  # read and split, from `_next` on not delivered yet
         self._next = 0
-        self._reading: Pollable | None = None
-        self._input_ended = False
-        self._stopped = False
+        self._reading: Pollable | None = None  # `None` before `run`
+        self._input_ended = False  # end of file; lines may still be undelivered
+        self._stopped = False  # nothing more is delivered; `_done` is set
         self._done: Waiter = backend.waiter()
-        self._out: list[bytes] = []
-        self._waiting = 0
-        self._written = 0
-        self._looking: Timer | None = None
-        self._unwritten = memoryview(b"")
-        self._flush_planned = False
-        self._delivering = False
-        self._writing: Pollable | None = None
-        self._drain_waiters: list[Waiter] = []
-        self._empty_waiters: list[Waiter] = []
-        self._broken = False
+        self._out: list[bytes] = []  # sent since the last write, not joined yet
+        self._waiting = 0  # bytes of `_out` and `_unwritten`
+        self._written = 0  # bytes that the kernel has taken, ever: whether the peer reads
+        self._looking: Timer | None = None  # set while reading is paused: looks for a hang-up
+        self._unwritten = memoryview(b"")  # joined bytes that the kernel has not taken
+        self._flush_planned = False  # at most one flush a turn
+        self._delivering = False  # `receive` may send, which must not deliver again
+        self._writing: Pollable | None = None  # made when the kernel first takes less than all
+        self._drain_waiters: list[Waiter] = []  # woken one at a time, when there is room
+        self._empty_waiters: list[Waiter] = []  # woken together, when all is written
+        self._broken = False  # the read end is closed: what is sent is dropped
         self._was_blocking = _set_blocking(write_fd, False)
 
     def release(self) -> None:
