@@ -1,13 +1,11 @@
 """A low-level core for MCP servers: raw JSON-RPC, results built by hand, both protocol eras.
 
-The names below are the public ones, together with those of `mcp_core.types`,
-`mcp_core.errors`, `mcp_core.subscriptions`, `mcp_core.request_state`, `mcp_core.auth`,
-`mcp_core.transports.streamable_http` and `mcp_core.testing`.
+`docs/versioning.md` lists the other modules whose names are public.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mcp_core.context import MCPDeprecationWarning, RequestContext
 from mcp_core.dispatch import CallNext, Middleware
@@ -45,14 +43,16 @@ __all__ = [
 _CLIENT = ("Client", "StdioServerParameters")
 
 
-def __getattr__(name: str) -> Any:
-    # A server does not need the client; it is loaded when it is asked for.
-    if name in _CLIENT:
-        from mcp_core import client
+if not TYPE_CHECKING:  # or type checkers would take every misspelt name for one that is made here
 
-        return getattr(client, name)
-    if name == "StreamableHTTPParameters":
-        from mcp_core.transports.http_client import StreamableHTTPParameters
+    def __getattr__(name: str) -> object:
+        # A server does not need the client; it is loaded when it is asked for.
+        if name in _CLIENT:
+            from mcp_core import client
 
-        return StreamableHTTPParameters
-    raise AttributeError(f"module 'mcp_core' has no attribute {name!r}")
+            return getattr(client, name)
+        if name == "StreamableHTTPParameters":
+            from mcp_core.transports.http_client import StreamableHTTPParameters
+
+            return StreamableHTTPParameters
+        raise AttributeError(f"module 'mcp_core' has no attribute {name!r}")

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from mcp_core.backend import is_cancellation, spawn_detached
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.subscriptions import Event, SubscriptionBus
 
 __all__ = ["MAX_WAITING", "PUBLISH_SECONDS", "Announcer", "Loop"]
@@ -32,7 +32,7 @@ MAX_WAITING: Final = 1024
 PUBLISH_SECONDS: Final = 30.0
 """Seconds that a bus may take for one event; then the next has its turn."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class Loop(Protocol):
@@ -128,4 +128,4 @@ class Announcer:
             except BaseException as exc:
                 if isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
                     raise
-                _journal.error("a change could not be announced", exc=exc)
+                _log.error("a change could not be announced", exc=exc)

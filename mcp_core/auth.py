@@ -6,11 +6,14 @@ Spec: basic/authorization; RFC 6750, RFC 8707, RFC 9728. R-AUTH-02 to R-AUTH-08.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-__all__ = ["AccessToken", "AuthSettings", "TokenVerifier"]
+__all__ = ["AccessToken", "AuthSettings", "Principal", "TokenVerifier", "principal_of"]
+
+Principal: TypeAlias = tuple[str, str | None, str | None]
+"""Who a caller is: client id, subject, issuer."""
 
 
 class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
@@ -27,6 +30,22 @@ class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
     resource: str | list[str] | None = None
     subject: str | None = None
     claims: dict[str, Any] = {}
+
+    @property
+    def principal(self) -> Principal:
+        """Return who was authorized; scopes and lifetime of the token do not matter."""
+        return principal_of(self)
+
+
+def principal_of(token: object) -> Principal:
+    """Return the principal of a token; `TokenVerifier` may have returned a class of its own."""
+    subject, claims = getattr(token, "subject", None), getattr(token, "claims", None)
+    issuer = claims.get("iss") if isinstance(claims, dict) else None
+    return (
+        str(getattr(token, "client_id", None)),
+        None if subject is None else str(subject),
+        None if issuer is None else str(issuer),
+    )
 
 
 class TokenVerifier(Protocol):

@@ -1,7 +1,7 @@
 """JSON bytes to values and back: the one place that calls msgspec and orjson.
 
 Knows types and bytes; nothing of JSON-RPC. Every failure leaves as one of two
-exceptions: `Undecodable` (the text is no JSON, or no UTF-8) and `Misfit` (it is
+exceptions: `DecodeError` (the text is no JSON, or no UTF-8) and `ValidationError` (it is
 JSON, of another shape than asked for, or deeper than this process can hold).
 
 Which library where, and why: envelopes and typed values are msgspec's (exact
@@ -21,7 +21,7 @@ import msgspec
 import orjson
 from msgspec import Raw
 
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = [
     "CR",
@@ -32,8 +32,8 @@ __all__ = [
     "MAX_MENDED",
     "MAX_NAME",
     "Decoder",
-    "Misfit",
-    "Undecodable",
+    "ValidationError",
+    "DecodeError",
     "ValueCounter",
     "canonical",
     "compact",
@@ -77,11 +77,11 @@ type_of: Final[Callable[[Any], Any]] = type
 """The type of a value that may be anything: checkers take that of `type` amiss."""
 
 
-class Undecodable(ValueError):
+class DecodeError(ValueError):
     """The bytes are no JSON text in UTF-8."""
 
 
-class Misfit(ValueError):
+class ValidationError(ValueError):
     """The JSON value does not have the shape asked for; the text says where."""
 
 
@@ -105,7 +105,7 @@ def url_text(value: Any) -> str | None:
     return str(value) if hasattr(value, "scheme") and hasattr(value, "host") else None
 
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 _encoder = msgspec.json.Encoder(enc_hook=_foreign)
 _generic = msgspec.json.Decoder()
 
@@ -122,7 +122,7 @@ def encode(value: Any) -> bytes:
     try:
         return _encoder.encode(value)
     except UnicodeEncodeError:
-        _journal.warning("text that is not valid Unicode was sent with U+FFFD in the place of what is wrong")
+        _log.warning("text that is not valid Unicode was sent with U+FFFD in the place of what is wrong")
         return _encode_scrubbed(value)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
@@ -132,7 +132,7 @@ def encode_line(value: Any) -> bytes:
     """Encode the value without line breaks, which ready bytes (`Raw`) in it may have.
 
     Raises as `encode`, and:
-        Undecodable: There are line breaks in bytes that are not JSON.
+        DecodeError: There are line breaks in bytes that are not JSON.
     """
     data = encode(value)
     return compact(data) if LF in data or CR in data else data
@@ -169,18 +169,18 @@ def long_text(text: str) -> Raw | str:
 class Decoder(Generic[T]):
     """A compiled decoder of one type."""
 
-    __slots__ = ("_kind", "carefully", "plainly")
+    __slots__ = ("_kind", "decode_bounded", "decode_raw")
 
     def __init__(self, kind: Any) -> None:
         self._kind = kind
-        self.carefully: Callable[[bytes | Raw], T] = self._make_careful
-        """The same as `plainly`, for texts of `LARGE` bytes and more: linear with a small factor.
+        self.decode_bounded: Callable[[bytes | Raw], T] = self._make_bounded
+        """The same as `decode_raw`, for texts of `LARGE` bytes and more: linear with a small factor.
 
         msgspec takes a thousand times as long for a number above 1e288 as for any other, so that a
         text of such numbers would hold up the event loop. Python reads them as it reads others,
         but all of them slower.
         """
-        self.plainly: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
+        self.decode_raw: Callable[[bytes | Raw], T] = msgspec.json.Decoder(kind).decode
         """The same, one call shorter, with exceptions of whatever kind: for those who then decode again."""
 
     def __call__(self, data: bytes | Raw) -> T:
@@ -189,40 +189,40 @@ class Decoder(Generic[T]):
         Escaped lone surrogates in strings are read as U+FFFD.
 
         Raises:
-            Undecodable: No JSON, or wrong UTF-8.
-            Misfit: Another shape, a number out of range, or too deep.
+            DecodeError: No JSON, or wrong UTF-8.
+            ValidationError: Another shape, a number out of range, or too deep.
         """
         try:
-            return (self.plainly if len(data) < LARGE else self.carefully)(data)
+            return (self.decode_raw if len(data) < LARGE else self.decode_bounded)(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             fault = _fault(exc)
-        if isinstance(fault, Undecodable):
+        if isinstance(fault, DecodeError):
             mended = replace_lone_surrogates(bytes(data))
             if mended != data:
-                return self.unmended(mended)
+                return self.decode_unrepaired(mended)
         raise fault
 
-    def unmended(self, data: bytes | Raw) -> T:
+    def decode_unrepaired(self, data: bytes | Raw) -> T:
         """Decode `data` as `__call__` does, for texts in which lone surrogates have been replaced already."""
         try:
-            return (self.plainly if len(data) < LARGE else self.carefully)(data)
+            return (self.decode_raw if len(data) < LARGE else self.decode_bounded)(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
             fault = _fault(exc)
         raise fault
 
-    def _make_careful(self, data: bytes | Raw) -> T:
+    def _make_bounded(self, data: bytes | Raw) -> T:
         """Decode, and be ready to do so from now on: most types never see such a text."""
-        self.carefully = msgspec.json.Decoder(self._kind, float_hook=_float).decode
-        return self.carefully(data)
+        self.decode_bounded = msgspec.json.Decoder(self._kind, float_hook=_float).decode
+        return self.decode_bounded(data)
 
 
-def _fault(exc: Exception) -> Misfit | Undecodable:
+def _fault(exc: Exception) -> ValidationError | DecodeError:
     """Return what a decoder of msgspec means by its exception."""
     if isinstance(exc, RecursionError):
         # The peer chooses the nesting depth, and msgspec reports too much of it so.
-        return Misfit("nested too deeply")
+        return ValidationError("nested too deeply")
     # A ValidationError is a DecodeError, too.
-    return (Misfit if isinstance(exc, msgspec.ValidationError) else Undecodable)(str(exc))
+    return (ValidationError if isinstance(exc, msgspec.ValidationError) else DecodeError)(str(exc))
 
 
 LARGE: Final = 64
@@ -251,14 +251,14 @@ def convert(value: Any, kind: type[T]) -> T:
     """A plain JSON value as `kind`.
 
     Raises:
-        Misfit: It has another shape.
+        ValidationError: It has another shape.
     """
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as exc:
-        raise Misfit(str(exc)) from None
+        raise ValidationError(str(exc)) from None
     except RecursionError:
-        raise Misfit("nested too deeply") from None
+        raise ValidationError("nested too deeply") from None
 
 
 @lru_cache(maxsize=512)
@@ -341,17 +341,17 @@ def compact(raw: Raw | bytes) -> bytes:
     """JSON text that its author made, checked and brought to one line.
 
     Raises:
-        Undecodable: It is no JSON text in UTF-8.
+        DecodeError: It is no JSON text in UTF-8.
     """
     data = bytes(raw)  # the same object where it is bytes
     try:
         if not is_utf8(data):
-            raise Undecodable("the text is not UTF-8")
+            raise DecodeError("the text is not UTF-8")
         if LF in data or CR in data:
             data = msgspec.json.format(data, indent=-1)
         _skip.decode(data)
     except (msgspec.DecodeError, RecursionError) as exc:
-        raise Undecodable(str(exc)) from None
+        raise DecodeError(str(exc)) from None
     return data
 
 

@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.endings import Endings
+from mcp_core.close_callbacks import CloseCallbacks
 from mcp_core.errors import (
     ConnectionClosed,
     InternalError,
@@ -27,7 +27,6 @@ from mcp_core.errors import (
     MCPError,
     RequestTimeout,
 )
-from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import (
     ErrorResponse,
     Frame,
@@ -44,24 +43,25 @@ from mcp_core.messages import (
     is_batch,
 )
 from mcp_core.observers import Observers
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
 from mcp_core.revisions import V2025_03_26
-from mcp_core.session import Handshake, Incoming, Session
+from mcp_core.session import Handshake, InboundRequest, JSONRPCSession
 
 if TYPE_CHECKING:
     from contextvars import ContextVar
 
     from mcp_core.auth import AccessToken
-    from mcp_core.backend import Backend, Job, Timer, Waiter
+    from mcp_core.backend import Backend, BackgroundTask, Future, Timer
     from mcp_core.channel import Channel
 
 __all__ = [
     "MAX_IN_FLIGHT",
     "MAX_IN_FLIGHT_BYTES",
-    "MAX_NOTICES",
-    "MAX_NOTICE_BYTES",
-    "NOTICE_PATIENCE",
+    "MAX_NOTIFICATIONS",
+    "MAX_NOTIFICATION_BYTES",
+    "NOTIFICATION_TIMEOUT",
     "Connection",
-    "Pending",
+    "PendingResponse",
     "Responder",
 ]
 
@@ -71,36 +71,36 @@ MAX_IN_FLIGHT: Final = 10_000
 MAX_IN_FLIGHT_BYTES: Final = 256 * 2**20
 """Bytes that the messages of these requests may have together; more are refused."""
 
-MAX_NOTICES: Final = 256
+MAX_NOTIFICATIONS: Final = 256
 """Notifications of one peer that may wait for their handlers; then nothing more is read."""
 
-MAX_NOTICE_BYTES: Final = 4 * 2**20
+MAX_NOTIFICATION_BYTES: Final = 4 * 2**20
 """Bytes that their messages may have together."""
 
-NOTICE_PATIENCE: Final = 10.0
+NOTIFICATION_TIMEOUT: Final = 10.0
 """Seconds that nothing is read for the sake of one notification; then more come in, and are dropped."""
 
-_MOST_NOTICES: Final = 4
+_HARD_LIMIT_FACTOR: Final = 4
 """How many times more may wait while the connection is read all the same."""
 
 
 @cache
-def _noticed_by() -> ContextVar[object]:
+def _handling_notification_of() -> ContextVar[object]:
     """The connection whose notification is being handled, also in tasks and threads that its handler starts."""
     from contextvars import ContextVar  # comes with every event loop; the import of the package goes without
 
-    return ContextVar("_noticed_by", default=None)
+    return ContextVar("_handling_notification_of", default=None)
 
 
 _LARGE: Final = 4096
 """Bytes from which a request is worth counting: 10,000 smaller ones take 40 MB."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 _INTERNAL: Final = InternalError("Internal server error")
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
 
-class Pending(Protocol):
+class PendingResponse(Protocol):
     """An answer to come. A coroutine that returns it is one.
 
     One with a method `failed(exc)` is asked what to answer where waiting for it raises.
@@ -118,7 +118,7 @@ class Pending(Protocol):
 class Responder(Protocol):
     """Who knows what the peer's messages mean."""
 
-    def begin(self, request: Request, peer: Any) -> bytes | Pending | None:
+    def begin(self, request: Request, peer: Any) -> bytes | PendingResponse | None:
         """The answer to a request, or what will give it. Never raises.
 
         `None` where a peer may not be answered at all.
@@ -130,7 +130,7 @@ class Responder(Protocol):
         ...
 
 
-class Out(Protocol):
+class SendResponse(Protocol):
     """Where an answer goes."""
 
     def __call__(self, message: bytes, /, *, last: bool = False) -> None:
@@ -155,8 +155,8 @@ class _Batch:
     def add(self, answer: bytes) -> None:
         self._answers.append(answer)
 
-    def open(self) -> Out:
-        """Return where the answer that a job will give goes; `close` says that the job is over."""
+    def open(self) -> SendResponse:
+        """Return where the answer that a task will give goes; `close` says that the task is over."""
         self._open += 1
         awaited, index = self._awaited, len(self._awaited)
         awaited.append(b"")
@@ -203,26 +203,26 @@ class Connection:
         self._channel = channel
         self._observers = observers or Observers()
         self._answer_malformed = answer_malformed
-        self._session: Session[Job, Waiter] = Session()
-        self._notices: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
-        self._notice_bytes = 0
+        self._session: JSONRPCSession[BackgroundTask, Future] = JSONRPCSession()
+        self._notifications: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
+        self._notification_bytes = 0
         self.is_full: bool = False
         """Whether nothing more is to be brought in until notifications have been handled."""
-        self._notice_job: Job | None = None
-        self._patience: Timer | None = None
+        self._notification_task: BackgroundTask | None = None
+        self._notification_timer: Timer | None = None
         self._overdue = False
         """Whether one notification has been handled for so long that the others are not waited for."""
-        self._asked_in_notices = 0
+        self._requests_of_notification_handlers = 0
         """Requests of ours that handlers of notifications wait for."""
         self._bytes_in_flight = 0
         self._changes: dict[bytes, None] = {}
         """Notifications of changes that wait until the peer reads again, each once."""
-        self._complaints = Complaints(_journal)
-        self._endings = Endings()
+        self._warnings = RateLimitedWarnings(_log)
+        self._close_callbacks = CloseCallbacks()
         self._has_ended = False
-        self._end_told = "the connection has ended"
-        self._hurried = False
-        self._idle: Waiter | None = None
+        self._end_reason = "the connection has ended"
+        self._drain_aborted = False
+        self._idle: Future | None = None
         self.server = server
         self.lifespan_context = lifespan_context
 
@@ -231,7 +231,7 @@ class Connection:
     def receive(self, message: bytes) -> None:
         """Take one whole message. Never raises: an invalid one is answered with an error."""
         if self._observers.message_received:
-            self._observers.tell(self._observers.message_received, message)
+            self._observers.call(self._observers.message_received, message)
         frame = decode_frame(message)
         try:
             if type(frame) is Request:
@@ -253,7 +253,7 @@ class Connection:
         The fault must not reach the transport, where it would end the reading, and with it
         everything else that the peer asks for.
         """
-        _journal.error("a message could not be handled", exc=exc)
+        _log.error("a message could not be handled", exc=exc)
         if not isinstance(frame, Request):
             return
         entry = self._session.incoming.get(frame.id)
@@ -268,20 +268,22 @@ class Connection:
         else that stands behind them, and the end of the input does.
         """
         was_full = self.is_full
-        full = len(self._notices) >= MAX_NOTICES or self._notice_bytes > MAX_NOTICE_BYTES
-        self.is_full = full and not self._asked_in_notices and not self._overdue
+        full = len(self._notifications) >= MAX_NOTIFICATIONS or self._notification_bytes > MAX_NOTIFICATION_BYTES
+        self.is_full = full and not self._requests_of_notification_handlers and not self._overdue
         if self.is_full and not was_full:
-            self._patience = self._backend.call_later(NOTICE_PATIENCE, self._lose_patience)
+            self._notification_timer = self._backend.call_later(
+                NOTIFICATION_TIMEOUT, self._stop_waiting_for_notifications
+            )
         elif was_full and not self.is_full:
-            self._be_patient()
+            self._cancel_notification_timer()
             self._channel.resume()
 
-    def _lose_patience(self) -> None:
+    def _stop_waiting_for_notifications(self) -> None:
         self._overdue = True
         self._measure()
 
-    def _be_patient(self) -> None:
-        timer, self._patience = self._patience, None
+    def _cancel_notification_timer(self) -> None:
+        timer, self._notification_timer = self._notification_timer, None
         if timer is not None:
             timer.cancel()
 
@@ -290,14 +292,14 @@ class Connection:
         if self._answer_malformed:
             error = InvalidParams(f"the message is larger than {limit} bytes")
             self._out(encode_error(codec.recover_id(head), error))
-        elif (waiter := self._session.resolve_meant(codec.recover_id(head))) is not None:
-            waiter.fail(InvalidResult(f"the answer is larger than {limit} bytes"))
+        elif (future := self._session.resolve_lenient(codec.recover_id(head))) is not None:
+            future.set_exception(InvalidResult(f"the answer is larger than {limit} bytes"))
 
     def fail(self, request_id: RequestId, error: Exception) -> None:
         """Fail a request of ours that nothing will answer; not as if the peer had refused it (R-ERR-09)."""
-        waiter = self._session.resolve(request_id)
-        if waiter is not None:
-            waiter.fail(error)
+        future = self._session.resolve(request_id)
+        if future is not None:
+            future.set_exception(error)
 
     @property
     def in_progress(self) -> int:
@@ -311,9 +313,9 @@ class Connection:
 
     def expire(self, request_id: RequestId, error: Exception) -> None:
         """Fail a request of ours that the peer may still work on: it is asked to cancel."""
-        waiter = self._session.outgoing.get(request_id)
-        if waiter is not None:
-            waiter.fail(error)
+        future = self._session.outgoing.get(request_id)
+        if future is not None:
+            future.set_exception(error)
 
     def _serve(self, request: Request, size: int, batch: _Batch | None = None) -> None:
         put: Callable[[bytes], None] = self._out if batch is None else batch.add
@@ -335,13 +337,15 @@ class Connection:
             if session.settle(request.id, entry) and answer is not None:
                 put(answer)
             return
-        out: Out = self._out if batch is None else batch.open()
+        out: SendResponse = self._out if batch is None else batch.open()
         self._bytes_in_flight += size
-        entry.job = self._backend.spawn(
+        entry.task = self._backend.spawn(
             self._run(request, entry, answer, out), partial(self._closed, request.id, entry, answer, size, batch)
         )
 
-    async def _run(self, request: Request, entry: Incoming[Job], work: Pending, out: Out) -> None:
+    async def _run(
+        self, request: Request, entry: InboundRequest[BackgroundTask], work: PendingResponse, out: SendResponse
+    ) -> None:
         if self._channel.congested:
             # The peer does not read: start nothing that would only add to the pile.
             await self._channel.drained()
@@ -349,7 +353,7 @@ class Connection:
         try:
             answer = await work
         except BaseException as exc:
-            if isinstance(exc, KeyboardInterrupt) or (entry.job is not None and not entry.job.is_own(exc)):
+            if isinstance(exc, KeyboardInterrupt) or (entry.task is not None and not entry.task.is_own(exc)):
                 raise
             # The request was not cancelled: its handler cancelled its own task, or raised what
             # looks as if it were being closed. It is answered like any other failure.
@@ -361,17 +365,22 @@ class Connection:
                 self.notify(encode_notification("notifications/cancelled", {"requestId": request.id}))
 
     @staticmethod
-    def _failed_answer(request: Request, work: Pending, exc: BaseException) -> bytes:
+    def _failed_answer(request: Request, work: PendingResponse, exc: BaseException) -> bytes:
         failed: Callable[[BaseException], bytes] | None = getattr(work, "failed", None)
         if failed is not None:
             return failed(exc)
-        _journal.error("the handler of %s ended its own task", request.method, exc=exc)
+        _log.error("the handler of %s ended its own task", request.method, exc=exc)
         return encode_error(request.id, _INTERNAL)
 
     def _closed(
-        self, request_id: RequestId, entry: Incoming[Job], work: Pending, size: int, batch: _Batch | None
+        self,
+        request_id: RequestId,
+        entry: InboundRequest[BackgroundTask],
+        work: PendingResponse,
+        size: int,
+        batch: _Batch | None,
     ) -> None:
-        """A job has ended, be it that it never started."""
+        """A task has ended, be it that it never started."""
         if not entry.begun:
             work.close()
         self._bytes_in_flight -= size
@@ -379,7 +388,7 @@ class Connection:
         if batch is not None:
             batch.close()
         if not self._session.incoming and self._idle is not None:
-            self._idle.set(None)
+            self._idle.set_result(None)
 
     def _notified(self, notification: Notification, size: int) -> None:
         if notification.method == "notifications/cancelled":
@@ -387,59 +396,64 @@ class Connection:
         work = self._responder.notify(notification, self)
         if work is None:
             return
-        most = _MOST_NOTICES
-        if len(self._notices) >= most * MAX_NOTICES or self._notice_bytes > most * MAX_NOTICE_BYTES:
+        most = _HARD_LIMIT_FACTOR
+        if (
+            len(self._notifications) >= most * MAX_NOTIFICATIONS
+            or self._notification_bytes > most * MAX_NOTIFICATION_BYTES
+        ):
             # Read on for the sake of a handler that waits for what comes, but not for ever.
-            _journal.warning("a notification %s was dropped: too many wait for their handlers", notification.method)
+            _log.warning("a notification %s was dropped: too many wait for their handlers", notification.method)
             work.close()
             return
-        self._notices.append((work, size))
-        self._notice_bytes += size
+        self._notifications.append((work, size))
+        self._notification_bytes += size
         self._measure()
-        if len(self._notices) == 1:
-            self._notice_job = self._backend.spawn(self._work_off())
+        if len(self._notifications) == 1:
+            self._notification_task = self._backend.spawn(self._handle_notifications())
 
-    async def _work_off(self) -> None:
+    async def _handle_notifications(self) -> None:
         """Handle notifications one after the other: their order means something (R-PROG-02)."""
-        _noticed_by().set(self)
+        _handling_notification_of().set(self)
         try:
-            while self._notices:
-                work, size = self._notices[0]
+            while self._notifications:
+                work, size = self._notifications[0]
                 try:
                     await work
                 except BaseException as exc:
-                    job = self._notice_job  # none while its first step is made at once (Python 3.12)
-                    if isinstance(exc, KeyboardInterrupt) or (job is not None and not job.is_own(exc)):
+                    task = self._notification_task  # none while its first step is made at once (Python 3.12)
+                    if isinstance(exc, KeyboardInterrupt) or (task is not None and not task.is_own(exc)):
                         raise
-                    _journal.error("the handler of a notification ended its own task", exc=exc)
-                del self._notices[0]
-                self._notice_bytes -= size
+                    _log.error("the handler of a notification ended its own task", exc=exc)
+                del self._notifications[0]
+                self._notification_bytes -= size
                 self._overdue = False
                 if self.is_full:
-                    self._be_patient()
-                    self._patience = self._backend.call_later(NOTICE_PATIENCE, self._lose_patience)
+                    self._cancel_notification_timer()
+                    self._notification_timer = self._backend.call_later(
+                        NOTIFICATION_TIMEOUT, self._stop_waiting_for_notifications
+                    )
                 self._measure()
         finally:
-            self._notice_job = None
-            for work, _ in self._notices:
+            self._notification_task = None
+            for work, _ in self._notifications:
                 work.close()
-            self._notices.clear()
-            self._notice_bytes = 0
+            self._notifications.clear()
+            self._notification_bytes = 0
             self._measure()
 
     def _cancel(self, notification: Notification) -> None:
         try:
             params = _cancelled(notification.params)
-        except (codec.Misfit, codec.Undecodable):
+        except (codec.ValidationError, codec.DecodeError):
             return  # R-CANC-03: malformed ones are ignored
         entry = self._session.cancel(params.request_id)
-        if entry is not None and entry.job is not None:
-            entry.job.cancel()
+        if entry is not None and entry.task is not None:
+            entry.task.cancel()
 
     def _resolved(self, response: Response) -> None:
-        waiter = self._session.resolve_meant(response.id)
-        if waiter is not None:
-            waiter.set(response.result)
+        future = self._session.resolve_lenient(response.id)
+        if future is not None:
+            future.set_result(response.result)
         else:
             self._unmatched(response.id)
 
@@ -447,36 +461,36 @@ class Connection:
         # What the peer could not read has no id; of one request that waits, it is that one (C097).
         request_id = response.id
         if request_id is None and not response.is_stray:
-            request_id = self._session.only_open()
-        waiter = self._session.resolve_meant(request_id)
-        if waiter is not None:
-            waiter.fail(response.error)
+            request_id = self._session.only_outgoing()
+        future = self._session.resolve_lenient(request_id)
+        if future is not None:
+            future.set_exception(response.error)
         elif response.id is None:
-            self._complaints.warning("the peer could not read a message: %s", str(response.error))
+            self._warnings.warning("the peer could not read a message: %s", str(response.error))
         else:
             self._unmatched(response.id)
 
     def _unmatched(self, request_id: RequestId) -> None:
         """Say so if an answer is to no request of ours: the one that it is meant for waits on (C093)."""
         if not self._session.was_asked(request_id):  # a late answer is no fault
-            self._complaints.warning("an answer to no request of ours came, under the id %s", request_id)
+            self._warnings.warning("an answer to no request of ours came, under the id %s", request_id)
 
     def _malformed(self, message: bytes, frame: Malformed) -> None:
         handshake = self._session.handshake
         if is_batch(message) and handshake is not None and handshake.revision == V2025_03_26:
             self._batch(message)
         else:
-            self._told_off(frame, self._out)
+            self._reject_malformed(frame, self._out)
 
-    def _told_off(self, frame: Malformed, out: Callable[[bytes], None]) -> None:
+    def _reject_malformed(self, frame: Malformed, out: Callable[[bytes], None]) -> None:
         """Tell the sender of what is no message, or the caller that it was to answer."""
         if frame.answerable and self._answer_malformed:
             out(encode_error(frame.id, frame.error))
             return
         # Our request was answered, though not legally: its caller must not wait on.
-        request_id = self._session.only_open() if frame.id is None and frame.is_response else frame.id
-        if (waiter := self._session.resolve_meant(request_id)) is not None:
-            waiter.fail(frame.error)
+        request_id = self._session.only_outgoing() if frame.id is None and frame.is_response else frame.id
+        if (future := self._session.resolve_lenient(request_id)) is not None:
+            future.set_exception(frame.error)
 
     def _batch(self, message: bytes) -> None:
         """Take an array of messages, and answer with one (2025-03-26 only)."""
@@ -500,7 +514,7 @@ class Connection:
             else:
                 self._serve(frame, memoryview(frame.params).nbytes, batch)
         elif isinstance(frame, Malformed):
-            self._told_off(frame, batch.add)
+            self._reject_malformed(frame, batch.add)
         elif isinstance(frame, Notification):
             self._notified(frame, memoryview(frame.params).nbytes)
         elif isinstance(frame, Response):
@@ -512,7 +526,7 @@ class Connection:
 
     def _out(self, message: bytes, *, last: bool = False) -> None:
         if self._observers.message_sent:
-            self._observers.tell(self._observers.message_sent, message)
+            self._observers.call(self._observers.message_sent, message)
         self._channel.send(message, last=last)
 
     def notify(self, message: bytes) -> None:
@@ -534,7 +548,7 @@ class Connection:
     async def _send_changes(self) -> None:
         try:
             while self._changes:
-                await self.flow()
+                await self.wait_writable()
                 message = next(iter(self._changes), None)
                 if message is not None:
                     del self._changes[message]
@@ -542,7 +556,7 @@ class Connection:
         finally:
             self._changes.clear()
 
-    async def flow(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait while the peer does not read."""
         if self._channel.congested:
             await self._channel.drained()
@@ -566,27 +580,27 @@ class Connection:
             ConnectionClosed: The peer is gone.
         """
         if self._has_ended:
-            raise ConnectionClosed(f"{method} was not sent: {self._end_told}")
-        waiter = self._backend.waiter()
-        request_id = self._session.register(waiter)
-        in_notice = _noticed_by().get() is self
+            raise ConnectionClosed(f"{method} was not sent: {self._end_reason}")
+        future = self._backend.create_future()
+        request_id = self._session.register(future)
+        in_notification = _handling_notification_of().get() is self
         timer = None
         was_sent = False
         try:
             self._out(encode_request(request_id, method, params if prepare is None else prepare(request_id, params)))
             was_sent = True
-            if in_notice:
-                self._asked_in_notices += 1
+            if in_notification:
+                self._requests_of_notification_handlers += 1
                 self._measure()
             if timeout is not None:
                 late = RequestTimeout(f"{method} was not answered within {timeout} seconds")
-                timer = self._backend.call_later(timeout, lambda: waiter.fail(late))
-            return cast("Raw", await waiter.wait())
+                timer = self._backend.call_later(timeout, lambda: future.set_exception(late))
+            return cast("Raw", await future.wait())
         finally:
             if timer is not None:
                 timer.cancel()
-            if in_notice and was_sent:
-                self._asked_in_notices -= 1
+            if in_notification and was_sent:
+                self._requests_of_notification_handlers -= 1
                 self._measure()
             if self._session.resolve(request_id) is not None and was_sent and method != "initialize":
                 # The caller has stopped waiting, and the peer has not answered.
@@ -606,20 +620,20 @@ class Connection:
     async def close_stream(self, retry: float) -> None:
         """There is one channel, and it stays."""
 
-    def notify_late(self, message: bytes) -> bool:
+    def notify_session(self, message: bytes) -> bool:
         """Send a notification that belongs to no request, if the peer is still there."""
         if not self._has_ended:
             self.notify(message)
         return not self._has_ended
 
-    def abandoned(self, request_id: RequestId) -> bool:
+    def is_cancelled(self, request_id: RequestId) -> bool:
         """Whether the request was cancelled."""
         entry = self._session.incoming.get(request_id)
         return entry is not None and entry.cancelled
 
-    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+    def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
         """Register a callback for the end of input. Returns an idempotent function that unregisters it."""
-        return self._endings.add(call)
+        return self._close_callbacks.add(call)
 
     # --- the end ------------------------------------------------------------------------------
 
@@ -630,28 +644,28 @@ class Connection:
         """
         self._has_ended = True
         if why:
-            self._end_told = f"the connection has ended: {why}"
+            self._end_reason = f"the connection has ended: {why}"
         for request_id in list(self._session.outgoing):
-            waiter = self._session.resolve(request_id)
-            if waiter is not None:
+            future = self._session.resolve(request_id)
+            if future is not None:
                 reason = f": {why}" if why else ""
-                waiter.fail(ConnectionClosed(f"the connection ended before the answer came{reason}"))
-        self._endings.come()
+                future.set_exception(ConnectionClosed(f"the connection ended before the answer came{reason}"))
+        self._close_callbacks.run()
 
-    def hurry(self) -> None:
+    def abort_drain(self) -> None:
         """Wait for nothing more: `drain` returns at once, now or when it is called."""
-        self._hurried = True
+        self._drain_aborted = True
         if self._idle is not None:
-            self._idle.set(None)
+            self._idle.set_result(None)
 
     async def drain(self, seconds: float) -> bool:
         """Wait until every accepted request is answered; whether that was so in time.
 
         What is still running then is cancelled, and goes unanswered.
         """
-        if self._session.incoming and not self._hurried:
-            self._idle = idle = self._backend.waiter()
-            timer = self._backend.call_later(seconds, lambda: idle.set(None))
+        if self._session.incoming and not self._drain_aborted:
+            self._idle = idle = self._backend.create_future()
+            timer = self._backend.call_later(seconds, lambda: idle.set_result(None))
             try:
                 await idle.wait()
             finally:
@@ -659,6 +673,6 @@ class Connection:
         unfinished = list(self._session.incoming)
         for request_id in unfinished:
             entry = self._session.cancel(request_id)
-            if entry is not None and entry.job is not None:
-                entry.job.cancel()
+            if entry is not None and entry.task is not None:
+                entry.task.cancel()
         return not unfinished

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, cast
 import msgspec
 from msgspec import Raw
 
-from mcp_core import codec, envelope, projection
+from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
 from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
-from mcp_core.journal import Journal
 from mcp_core.messages import RequestId, encode_notification, raw_params
 from mcp_core.methods import METHODS
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.results import require_capability
 from mcp_core.revisions import V2025_11_25, is_modern
 from mcp_core.session import Handshake
@@ -42,7 +42,7 @@ else:
     # came to Python in 3.13.
     L = TypeVar("L")
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 _OF_THE_SESSION: Final = frozenset(
@@ -123,7 +123,7 @@ class Peer(Protocol):
         """Send a notification that belongs to the request."""
         ...
 
-    async def flow(self) -> None:
+    async def wait_writable(self) -> None:
         """Wait while the peer does not read what it was sent."""
         ...
 
@@ -135,15 +135,15 @@ class Peer(Protocol):
         """End the stream of the answer early, if there is one that can be taken up again."""
         ...
 
-    def notify_late(self, message: bytes) -> bool:
+    def notify_session(self, message: bytes) -> bool:
         """Send a notification that belongs to no request; whether there is a way to."""
         ...
 
-    def abandoned(self, request_id: RequestId) -> bool:
+    def is_cancelled(self, request_id: RequestId) -> bool:
         """Whether the client has cancelled this request, or disconnected."""
         ...
 
-    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+    def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
         """Register a callback for the end of input. Returns an idempotent function that unregisters it."""
         ...
 
@@ -256,7 +256,7 @@ class RequestContext(Generic[L]):
     def client_info(self) -> t.Implementation | None:
         """Who the client says it is. Not to be trusted, and no ground for other behaviour."""
         if self._is_modern:
-            return envelope.read_client_info(self.meta)
+            return request_meta.read_client_info(self.meta)
         handshake = self._peer.handshake
         return None if handshake is None else handshake.client_info
 
@@ -264,7 +264,7 @@ class RequestContext(Generic[L]):
     def client_capabilities(self) -> t.ClientCapabilities:
         """What the client declared, for this request (modern) or in the handshake."""
         if self._is_modern:
-            return envelope.read_capabilities(self.meta)
+            return request_meta.read_capabilities(self.meta)
         handshake = self._peer.handshake
         return t.ClientCapabilities() if handshake is None else handshake.capabilities
 
@@ -301,7 +301,7 @@ class RequestContext(Generic[L]):
         if token is None or self._is_over:
             return
         if self._progress is not None and progress <= self._progress:
-            _journal.debug("progress %s of %s does not grow; not sent", progress, self.method)
+            _log.debug("progress %s of %s does not grow; not sent", progress, self.method)
             return
         self._progress = progress
         await self._send(
@@ -323,7 +323,7 @@ class RequestContext(Generic[L]):
         if self._is_over or not self._wants_log(level):
             return
         if not self._peer.server.declares_logging:
-            _journal.warning("a log message was not sent: the server declares no logging (on_set_logging_level)")
+            _log.warning("a log message was not sent: the server declares no logging (on_set_logging_level)")
             return
         await self._send(
             "notifications/message", t.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
@@ -331,7 +331,7 @@ class RequestContext(Generic[L]):
 
     def _wants_log(self, level: t.LoggingLevel) -> bool:
         if self._is_modern:
-            least = self.meta.get(envelope.LOG_LEVEL)
+            least = self.meta.get(request_meta.LOG_LEVEL)
             return least is not None and t.LOGGING_LEVELS[level] >= t.LOGGING_LEVELS[least]
         handshake = self._peer.handshake
         return handshake is not None and handshake.wants_log(level)
@@ -347,8 +347,8 @@ class RequestContext(Generic[L]):
             await self._send(method, params)
         elif method in _OF_THE_SESSION:
             message = encode_notification(method, projection.project(params, self.protocol_version))
-            if not self._peer.notify_late(message):
-                _journal.warning("%s was not sent: its request is over, and its client has no other stream", method)
+            if not self._peer.notify_session(message):
+                _log.warning("%s was not sent: its request is over, and its client has no other stream", method)
 
     async def close_stream(self, retry: float = 1.0) -> None:
         """End the HTTP stream of the answer now; the client comes back for the rest after `retry` seconds.
@@ -360,14 +360,14 @@ class RequestContext(Generic[L]):
 
     async def _send(self, method: str, params: Any) -> None:
         self._peer.notify(encode_notification(method, projection.project(params, self.protocol_version)))
-        await self._peer.flow()
+        await self._peer.wait_writable()
 
     @property
     def _is_over(self) -> bool:
         """Whether the request is answered or cancelled: nothing may be sent for it then."""
         if self._origin is not None and self._origin._is_over:
             return True
-        return self._answered or (self.request_id is not None and self._peer.abandoned(self.request_id))
+        return self._answered or (self.request_id is not None and self._peer.is_cancelled(self.request_id))
 
     def close(self) -> None:
         """Mark the request as answered. The dispatcher calls it."""
@@ -463,7 +463,7 @@ class RequestContext(Generic[L]):
         raw = await self._peer.request(method, shown, timeout)
         try:
             return codec.decoder(row.result)(raw)
-        except (codec.Misfit, codec.Undecodable) as exc:
+        except (codec.ValidationError, codec.DecodeError) as exc:
             raise InvalidResult(f"the client answered {method} with no {row.result.__name__}: {exc}") from None
 
     async def ping(self, *, timeout: float | None = None) -> None:

@@ -6,20 +6,20 @@ itself, so that each transport decides where a handler that waits is to run.
 
 Theory of operation. A request passes four steps, each of which may end it:
 
-    open    decode the params once, settle the revision     -> Call, or Refusal with a response
-    start   call the handler (through middleware)           -> response, or the Call if it suspends
+    open    decode the params once, settle the revision     -> InboundCall, or Refusal with a response
+    start   call the handler (through middleware)           -> response, or the call if it suspends
     step    run a suspended handler up to its first await   -> response, or None (asyncio only)
     await   the rest, in a task that the transport chooses  -> response
 
-`open_whole` is `open` for bytes that are still undecoded: one decode by a union that is tagged by
+`open_single_pass` is `open` for bytes that are still undecoded: one decode by a union that is tagged by
 `method`. It only ever says yes; for everything else it returns None, and the message takes the long way
 by `decode_frame` and `open`, which word the error.
 
-Invariants. A `Call` gives exactly one response, or none when its client cancelled it; `ctx.close()` runs
+Invariants. A `InboundCall` gives exactly one response, or none when its client cancelled it; `ctx.close()` runs
 before the response is encoded, so that nothing is sent for the request after it. Observers see
 `request_started` once, then `request_finished` once, whichever step ends it. Whatever a handler raises
 becomes a response in `failed`; only cancellation, `KeyboardInterrupt` and a coroutine that is closed from
-outside leave `Call`.
+outside leave `InboundCall`.
 Spec: basic, "Statelessness", "Error Codes".
 """
 
@@ -31,22 +31,22 @@ from typing import Any, Union, cast
 
 from msgspec import Raw, Struct
 
-from mcp_core import codec, envelope, projection
+from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
 from mcp_core.backend import current_task, is_cancellation
-from mcp_core.backend.interruptible import first_step
+from mcp_core.backend.interruptible import start_eagerly
 from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
-from mcp_core.journal import Journal
-from mcp_core.messages import Notification, Request, WholeRequest, encode_error, encode_response, whole_request
+from mcp_core.messages import Notification, Request, SinglePassRequest, encode_error, encode_response, single_pass_type
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.results import ResultEncoder, WrongResult, asks_for_input, check_input_required, opened
 from mcp_core.revisions import LATEST_REVISION, MODERN_REVISIONS, V2024_11_05, newest_first
-from mcp_core.session import unopened
+from mcp_core.session import missing_protocol_version
 
-__all__ = ["Call", "CallNext", "Dispatcher", "Failure", "Middleware", "Refusal"]
+__all__ = ["InboundCall", "CallNext", "Dispatcher", "Failure", "Middleware", "Refusal"]
 
 CallNext = Callable[["RequestContext[Any]"], Awaitable[Any]]
 Middleware = Callable[["RequestContext[Any]", CallNext], Awaitable[Any]]
@@ -56,7 +56,7 @@ Runs before the params are looked at (`ctx.params` is the plain dict); what
 `call_next` returns is what the handler returned, before it is encoded.
 """
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 _INTERNAL = InternalError("Internal server error")
 
 
@@ -73,7 +73,7 @@ class Dispatcher:
     ) -> None:
         self._requests = dict(handlers.requests)
         self._notifications = dict(handlers.notifications)
-        self._decode_whole: codec.Decoder[Any] | None = None
+        self._decode_single_pass: codec.Decoder[Any] | None = None
         self._results = results
         self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)
         self._shakes_hands = not self._modern.issuperset(served)
@@ -83,7 +83,7 @@ class Dispatcher:
 
     # --- requests ----------------------------------------------------------------------
 
-    def begin(self, request: Request, peer: Peer) -> bytes | Call:
+    def begin(self, request: Request, peer: Peer) -> bytes | InboundCall:
         """Start on a request: its answer, or what to await for it.
 
         A plain `def` handler has run when this returns. Never raises; awaiting neither,
@@ -92,13 +92,13 @@ class Dispatcher:
         call = self.open(request, peer)
         return call.answer if isinstance(call, Refusal) else self.start(call)
 
-    def open(self, request: Request, peer: Peer) -> Call | Refusal:
+    def open(self, request: Request, peer: Peer) -> InboundCall | Refusal:
         """Decode the params and settle the revision: a call to be started, or the refusal."""
         handler = self._requests.get(request.method)
         params: Any = None
         try:
             if self._middleware:
-                ctx = self._open_blind(request, peer)
+                ctx = self._open_undecoded(request, peer)
             elif handler is None:
                 self._revision(request.method, read_meta(request.params), peer)
                 raise _unknown(request.method)
@@ -110,28 +110,28 @@ class Dispatcher:
                 if row is not None and revision not in row.revisions:
                     raise _unknown(request.method)
                 ctx = RequestContext(peer, request.id, request.method, request.params, revision, meta)
-        except (MCPError, codec.Misfit, codec.Undecodable) as exc:
+        except (MCPError, codec.ValidationError, codec.DecodeError) as exc:
             return self._refusal(request, peer, exc)
         except Exception as exc:  # the author's params type
-            _journal.error("the params of %s cannot be decoded", request.method, exc=exc)
+            _log.error("the params of %s cannot be decoded", request.method, exc=exc)
             return self._refusal(request, peer, _INTERNAL)
-        return Call(self, ctx, request, handler, params)
+        return InboundCall(self, ctx, request, handler, params)
 
-    def open_whole(self, body: bytes, peer: Peer) -> Call | None:
+    def open_single_pass(self, body: bytes, peer: Peer) -> InboundCall | None:
         """Decode a whole message in one go, as a request of its method; `None` where it takes a closer look.
 
         It only ever says yes: what is wrong, and of which era it is, `open` finds out.
         """
         if self._middleware:
             return None
-        decode = self._decode_whole
+        decode = self._decode_single_pass
         if decode is None:
-            decode = self._decode_whole = self._whole_decoder()
+            decode = self._decode_single_pass = self._make_single_pass_decoder()
         try:
             # Bytes that are left as they are, are not looked at for wrong UTF-8.
             if not body.isascii() and not codec.is_utf8(body):
                 return None
-            request = (decode.plainly if len(body) < codec.LARGE else decode.carefully)(body)
+            request = (decode.decode_raw if len(body) < codec.LARGE else decode.decode_bounded)(body)
             handler = self._requests[request.method]
             meta = request.params._meta
             revision = self._revision(request.method, meta, peer)
@@ -141,24 +141,26 @@ class Dispatcher:
         if row is not None and revision not in row.revisions:
             return None
         ctx: RequestContext[Any] = RequestContext(peer, request.id, request.method, body, revision, meta)
-        return Call(self, ctx, request, handler, request.params)
+        return InboundCall(self, ctx, request, handler, request.params)
 
-    def _whole_decoder(self) -> codec.Decoder[Any]:
+    def _make_single_pass_decoder(self) -> codec.Decoder[Any]:
         kinds = [
-            whole_request(method, handler.params_type)
+            single_pass_type(method, handler.params_type)
             for method, handler in self._requests.items()
             if handler.carries_meta
         ]
         return codec.decoder(Union[tuple(kinds)])  # noqa: UP007 - built at run time
 
-    def start(self, call: Call) -> bytes | Call:
+    def start(self, call: InboundCall) -> bytes | InboundCall:
         """Call the handler: the answer, or the call itself if there is something to await."""
         ctx, handler = call.ctx, call.handler
         if self._observers.request_started:
-            self._observers.tell(self._observers.request_started, ctx)
+            self._observers.call(self._observers.request_started, ctx)
         try:
             value: Any = (
-                self._chain(ctx, handler) if handler is None or self._middleware else handler.call(ctx, call.params)
+                self._call_through_middleware(ctx, handler)
+                if handler is None or self._middleware
+                else handler.call(ctx, call.params)
             )
             waits = hasattr(value, "__await__")  # may be the author's own code, too
         except KeyboardInterrupt:
@@ -175,17 +177,17 @@ class Dispatcher:
         if meta is not None:
             token = meta.get("progressToken")
             if token is not None:
-                envelope.check_token(token)
-            if envelope.PROTOCOL_VERSION in meta and method != "initialize":
-                return envelope.check_meta(meta, self._modern, self._offered)
+                request_meta.check_token(token)
+            if request_meta.PROTOCOL_VERSION in meta and method != "initialize":
+                return request_meta.check_meta(meta, self._modern, self._offered)
         handshake = peer.handshake
         if handshake is not None:
             return handshake.revision
         if method == "initialize" or (method == "ping" and self._shakes_hands):
             return V2024_11_05  # before a revision is agreed on, only what all share
-        raise unopened(method)
+        raise missing_protocol_version(method)
 
-    def answer(self, call: Call, value: Any) -> bytes:
+    def answer(self, call: InboundCall, value: Any) -> bytes:
         """The answer to a request whose handler returned."""
         ctx, request, handler = call.ctx, call.request, call.handler
         row = None if handler is None else handler.row
@@ -204,16 +206,16 @@ class Dispatcher:
         except MCPError as exc:
             return self._error(call, exc)
         except WrongResult as exc:
-            _journal.error("%s", exc)
+            _log.error("%s", exc)
             return self._error(call, InternalError("Handler returned an invalid result"))
         except Exception as exc:
-            _journal.error("the result of %s cannot be encoded", request.method, exc=exc)
+            _log.error("the result of %s cannot be encoded", request.method, exc=exc)
             return self._error(call, InternalError("The result cannot be encoded"))
         if self._observers.request_finished:
             self._finished(call, answer)
         return answer
 
-    def aside(self, ctx: RequestContext[Any], peer: Peer, method: str, params: dict[str, Any]) -> Any:
+    def call_internally(self, ctx: RequestContext[Any], peer: Peer, method: str, params: dict[str, Any]) -> Any:
         """What the handler of another method returns to the caller of this request, or what to await for it.
 
         No client has made that request: neither middleware nor observers see it. Raises what decoding and the
@@ -226,11 +228,11 @@ class Dispatcher:
 
     # --- what observers are called with -----------------------------------------------------------
 
-    def _finished(self, call: Call, answer: bytes | None) -> None:
+    def _finished(self, call: InboundCall, answer: bytes | None) -> None:
         call.observed = True
-        self._observers.tell(self._observers.request_finished, call.ctx, answer)
+        self._observers.call(self._observers.request_finished, call.ctx, answer)
 
-    def unanswered(self, call: Call) -> None:
+    def finish_unanswered(self, call: InboundCall) -> None:
         """Note that a request which was started gets no response."""
         call.ctx.close()
         if self._observers.request_finished and not call.observed:
@@ -240,8 +242,8 @@ class Dispatcher:
         """Note that a request was answered, or dropped, before it got to its handler."""
         ctx.close()
         observers = self._observers
-        observers.tell(observers.request_started, ctx)
-        observers.tell(observers.request_finished, ctx, answer)
+        observers.call(observers.request_started, ctx)
+        observers.call(observers.request_finished, ctx, answer)
 
     def refused_request(self, request: Request, peer: Peer, answer: bytes | None) -> None:
         """The same, of a request that was not even opened."""
@@ -250,7 +252,7 @@ class Dispatcher:
             return
         try:
             meta = read_meta(request.params)
-        except (codec.Misfit, codec.Undecodable):
+        except (codec.ValidationError, codec.DecodeError):
             meta = None
         handshake = peer.handshake
         revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
@@ -258,7 +260,7 @@ class Dispatcher:
 
     # --- failures ------------------------------------------------------------------------
 
-    def failed(self, call: Call, exc: BaseException) -> bytes:
+    def failed(self, call: InboundCall, exc: BaseException) -> bytes:
         """The answer to a request whose handler raised."""
         ctx, request = call.ctx, call.request
         ctx.close()
@@ -268,13 +270,13 @@ class Dispatcher:
             except Exception as fault:  # a subclass that lacks what the base's constructor sets
                 exc = fault
         if self._observers.handler_failed:
-            self._observers.tell(self._observers.handler_failed, ctx, exc)
-        _journal.error("the handler of %s raised %s", request.method, type(exc).__name__, exc=exc)
+            self._observers.call(self._observers.handler_failed, ctx, exc)
+        _log.error("the handler of %s raised %s", request.method, type(exc).__name__, exc=exc)
         return self._error(call, _INTERNAL)
 
     def _refusal(self, request: Request, peer: Peer, exc: Exception) -> Refusal:
         """The answer to a request that did not get to its handler."""
-        if isinstance(exc, codec.Misfit | codec.Undecodable):
+        if isinstance(exc, codec.ValidationError | codec.DecodeError):
             # Bad params, but of which era? A wrong version is reported first,
             # and a method that its revision does not have the second.
             try:
@@ -282,7 +284,7 @@ class Dispatcher:
                 _check_revision(request.method, revision)
             except MCPError as earlier:
                 exc = earlier
-            except (codec.Misfit, codec.Undecodable):
+            except (codec.ValidationError, codec.DecodeError):
                 pass
         handshake = peer.handshake
         revision = self._claimed(request, handshake.revision if handshake else LATEST_REVISION)
@@ -295,11 +297,11 @@ class Dispatcher:
         """The revision in which a refusal is worded."""
         try:
             meta = read_meta(request.params) or {}
-        except (codec.Misfit, codec.Undecodable):
+        except (codec.ValidationError, codec.DecodeError):
             return otherwise
-        return LATEST_REVISION if envelope.PROTOCOL_VERSION in meta else otherwise
+        return LATEST_REVISION if request_meta.PROTOCOL_VERSION in meta else otherwise
 
-    def _error(self, call: Call, error: MCPError) -> bytes:
+    def _error(self, call: InboundCall, error: MCPError) -> bytes:
         ctx = call.ctx
         shown = projection.project_error(error, ctx.protocol_version)
         call.failure = Failure.of(shown)
@@ -310,13 +312,13 @@ class Dispatcher:
 
     # --- middleware ------------------------------------------------------------------------
 
-    def _open_blind(self, request: Request, peer: Peer) -> RequestContext[Any]:
+    def _open_undecoded(self, request: Request, peer: Peer) -> RequestContext[Any]:
         """A context from nothing but `_meta`: middleware comes before the params."""
         meta = read_meta(request.params)
         revision = self._revision(request.method, meta, peer)
         return RequestContext(peer, request.id, request.method, request.params, revision, meta)
 
-    def _chain(self, ctx: RequestContext[Any], handler: Handler | None) -> Awaitable[Any]:
+    def _call_through_middleware(self, ctx: RequestContext[Any], handler: Handler | None) -> Awaitable[Any]:
         kept: list[t.Prepared[Any]] = []
 
         async def handle(inner: RequestContext[Any]) -> Any:
@@ -345,7 +347,7 @@ class Dispatcher:
         _check_revision(ctx.method, ctx.protocol_version)
         try:
             params = handler.decode(ctx.raw_params)
-        except (codec.Misfit, codec.Undecodable) as exc:
+        except (codec.ValidationError, codec.DecodeError) as exc:
             raise _as_error(exc) from None
         return await _settled(handler.call(ctx, params))
 
@@ -359,11 +361,11 @@ class Dispatcher:
         try:
             meta = read_meta(notification.params)
             params = None if handler is None else handler.decode(notification.params)
-        except (codec.Misfit, codec.Undecodable) as exc:
-            _journal.warning("a notification %s was dropped: %s", notification.method, exc)
+        except (codec.ValidationError, codec.DecodeError) as exc:
+            _log.warning("a notification %s was dropped: %s", notification.method, exc)
             return None
         except Exception as exc:  # the author's params type
-            _journal.error("the params of %s cannot be decoded", notification.method, exc=exc)
+            _log.error("the params of %s cannot be decoded", notification.method, exc=exc)
             return None
         handshake = peer.handshake
         revision = handshake.revision if handshake else LATEST_REVISION
@@ -382,7 +384,7 @@ class Dispatcher:
         except BaseException as exc:
             if is_cancellation(exc):
                 raise
-            _journal.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
+            _log.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
 
 
 async def _settled(value: Any) -> Any:
@@ -412,7 +414,7 @@ class Refusal(Struct):
     failure: Failure
 
 
-class Call:
+class InboundCall:
     """A request on its way: opened, started, then awaited for the answer if its handler waits.
 
     Not a coroutine, so that one which is never awaited can be closed together
@@ -425,13 +427,13 @@ class Call:
         self,
         dispatcher: Dispatcher,
         ctx: RequestContext[Any],
-        request: Request | WholeRequest,
+        request: Request | SinglePassRequest,
         handler: Handler | None,
         params: Any,
     ) -> None:
         self.dispatcher: Dispatcher = dispatcher
         self.ctx: RequestContext[Any] = ctx
-        self.request: Request | WholeRequest = request
+        self.request: Request | SinglePassRequest = request
         self.handler: Handler | None = handler
         self.params: Any = params
         self.awaitable: Any = None
@@ -440,16 +442,16 @@ class Call:
         self.observed: bool = False
         """Whether observers were called with its end."""
 
-    def step(self) -> bytes | None:
+    def start_eagerly(self) -> bytes | None:
         """Make the first step of what is to be awaited: the answer if that was all.
 
-        In the task that awaits the rest, and only where `steps_by_hand()`. Raises what
+        In the task that awaits the rest, and only where `supports_eager_start()`. Raises what
         awaiting raises.
         """
         awaitable: Any = self.awaitable
         steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
         try:
-            done, value = first_step(steps)
+            done, value = start_eagerly(steps)
         except GeneratorExit as exc:  # raised by the handler: a coroutine is not closed in its first step
             return self.dispatcher.failed(self, exc)
         except BaseException as exc:
@@ -474,7 +476,7 @@ class Call:
         # Where a coroutine is closed from outside, by a loop that ends, no task runs.
         closed = isinstance(exc, GeneratorExit) and current_task() is None
         if closed or isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
-            self.dispatcher.unanswered(self)
+            self.dispatcher.finish_unanswered(self)
             raise exc
         return self.dispatcher.failed(self, exc)
 
@@ -483,18 +485,18 @@ class Call:
         close = getattr(self.awaitable, "close", None)
         if close is not None:
             close()
-        self.dispatcher.unanswered(self)
+        self.dispatcher.finish_unanswered(self)
 
 
 def _around(middleware: Middleware, call_next: CallNext) -> CallNext:
     return lambda ctx: middleware(ctx, call_next)
 
 
-def _encode_error(request: Request | WholeRequest, error: MCPError) -> bytes:
+def _encode_error(request: Request | SinglePassRequest, error: MCPError) -> bytes:
     try:
         return encode_error(request.id, error)
     except Exception as exc:
-        _journal.error("the error of %s cannot be encoded", request.method, exc=exc)
+        _log.error("the error of %s cannot be encoded", request.method, exc=exc)
     try:
         return encode_error(request.id, MCPError(_int(error.code), str(error.message)))
     except Exception:
@@ -516,7 +518,7 @@ def _as_error(exc: Exception) -> MCPError:
     """The JSON-RPC error that tells a client what its request suffers from."""
     if isinstance(exc, MCPError):
         return exc
-    if isinstance(exc, codec.Undecodable):
+    if isinstance(exc, codec.DecodeError):
         return ParseError(f"Parse error: {exc}")
     return InvalidParams(f"Invalid params: {exc}")
 

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 import anyio
 import anyio.lowlevel
 
-from mcp_core.backend import Backend, Pollable, Waiter
+from mcp_core.backend import Backend, Future, Pollable
 from mcp_core.channel import Channel, Receiver
 from mcp_core.transports.lines import LineChannel
 from mcp_core.transports.memory import MemoryChannel, memory_pair
@@ -133,7 +133,7 @@ class _FaultyMemory(StartedChannel):
         self._held: deque[bytes] = deque()
         self._holds = False
         self._stalled = False
-        self._waiters: list[Waiter] = []
+        self._waiters: list[Future] = []
 
     def start(self, receiver: Receiver) -> None:
         """Bring messages to this receiver from now on."""
@@ -151,9 +151,9 @@ class _FaultyMemory(StartedChannel):
     async def drained(self) -> None:
         """Wait until neither is so."""
         while self._stalled:
-            waiter = self._backend.waiter()
-            self._waiters.append(waiter)
-            await waiter.wait()
+            future = self._backend.create_future()
+            self._waiters.append(future)
+            await future.wait()
         await self._inner.drained()
 
     def send(self, message: bytes, *, last: bool = False) -> None:
@@ -187,8 +187,8 @@ class _FaultyMemory(StartedChannel):
         while self._held:
             self._inner.send(self._held.popleft())
         waiters, self._waiters = self._waiters, []
-        for waiter in waiters:
-            waiter.set(None)
+        for future in waiters:
+            future.set_result(None)
 
     def close(self) -> None:
         """Close both ends."""

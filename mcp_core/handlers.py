@@ -49,7 +49,7 @@ def read_meta(raw: Raw) -> dict[str, Any] | None:
     """The `_meta` of params of any shape.
 
     Raises:
-        codec.Misfit, codec.Undecodable: It is no object.
+        codec.ValidationError, codec.DecodeError: It is no object.
     """
     return _meta_only(raw).meta
 

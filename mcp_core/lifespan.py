@@ -13,13 +13,13 @@ from typing import Any
 import anyio
 
 from mcp_core.backend import is_cancellation, spawn_detached
-from mcp_core.endings import Endings
-from mcp_core.journal import Journal
+from mcp_core.close_callbacks import CloseCallbacks
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["Lifespan"]
 
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class Lifespan:
@@ -92,7 +92,7 @@ class _Host:
 
     def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
         self._enter = enter
-        self.failures = Endings()
+        self.failures = CloseCallbacks()
         self.serves = False
         self._ready = anyio.Event()
         self._stop = anyio.Event()
@@ -128,8 +128,8 @@ class _Host:
             self._ready.set()
             self._left.set()
             if failed_while_serving:
-                _journal.error("the lifespan has failed; what it gave is not used any more", exc=self._error)
-                self.failures.come()
+                _log.error("the lifespan has failed; what it gave is not used any more", exc=self._error)
+                self.failures.run()
 
     async def started(self) -> None:
         await self._ready.wait()

@@ -13,8 +13,8 @@ import anyio
 from mcp_core import types as t
 from mcp_core.backend.home import subscribed
 from mcp_core.context import RequestContext
-from mcp_core.envelope import SUBSCRIPTION_ID
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
+from mcp_core.request_meta import SUBSCRIPTION_ID
 from mcp_core.subscriptions import (
     Event,
     ResourceUpdated,
@@ -25,15 +25,15 @@ from mcp_core.subscriptions import (
     wanted,
 )
 
-__all__ = ["BACKLOG", "Listen"]
+__all__ = ["BACKLOG", "ListenHandler"]
 
 BACKLOG: Final = 1024
 """Events that may wait for a client that does not read; then its subscription ends."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
-class Listen:
+class ListenHandler:
     """Serves `subscriptions/listen` from a bus.
 
     Acknowledges first, then forwards what the filter asks for and the server's
@@ -63,13 +63,13 @@ class Listen:
             try:
                 send.send_nowait(event)
             except anyio.WouldBlock:
-                _journal.warning("subscription %r ended: its client does not read", ctx.request_id)
+                _log.warning("subscription %r ended: its client does not read", ctx.request_id)
                 send.close()
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 return
 
         try:
-            forget = ctx.peer.on_end(send.close)
+            forget = ctx.peer.on_close(send.close)
         except BaseException:  # a peer that cannot be reached
             send.close()
             events.close()

@@ -24,7 +24,7 @@ __all__ = [
     "Request",
     "RequestId",
     "Response",
-    "WholeRequest",
+    "SinglePassRequest",
     "decode_batch",
     "decode_frame",
     "encode_error",
@@ -33,7 +33,7 @@ __all__ = [
     "encode_response",
     "is_batch",
     "raw_params",
-    "whole_request",
+    "single_pass_type",
 ]
 
 RequestId: TypeAlias = int | str
@@ -89,7 +89,7 @@ class ErrorResponse:
         known = self._object
         try:
             data = codec.decode_any(known.data)
-        except (codec.Undecodable, codec.Misfit):
+        except (codec.DecodeError, codec.ValidationError):
             data = None
         return MCPError.of(known.code, known.message, data)
 
@@ -120,7 +120,7 @@ class _Envelope(Struct):
     error: Raw | UnsetType = UNSET
 
 
-class WholeRequest(Struct):
+class SinglePassRequest(Struct):
     """A request with its params decoded as those of its method."""
 
     jsonrpc: Literal["2.0"]
@@ -131,12 +131,12 @@ class WholeRequest(Struct):
 
 
 @lru_cache(maxsize=512)
-def whole_request(method: str, params_type: Any) -> type[WholeRequest]:
+def single_pass_type(method: str, params_type: Any) -> type[SinglePassRequest]:
     """The type of whole requests of one method. A union of such types decodes each as what its method says."""
     kind: Any = defstruct(
-        "WholeRequest",
+        "SinglePassRequest",
         [("params", params_type)],
-        bases=(WholeRequest,),
+        bases=(SinglePassRequest,),
         tag_field="method",
         tag=method,
         namespace={"method": method},
@@ -186,12 +186,12 @@ def decode_frame(data: bytes) -> Frame:
     if not data.isascii() and not codec.is_utf8(data):
         return Malformed(ParseError("Parse error: the text is not UTF-8"), codec.recover_id(data))
     try:
-        envelope = _envelope.plainly(data)
+        envelope = _envelope.decode_raw(data)
     except Exception:
         data = codec.replace_lone_surrogates(data)
         try:
-            envelope = _envelope.unmended(data)
-        except (codec.Undecodable, codec.Misfit) as exc:
+            envelope = _envelope.decode_unrepaired(data)
+        except (codec.DecodeError, codec.ValidationError) as exc:
             return _diagnose(data, exc)
     method, request_id = envelope.method, envelope.id
     if method is not UNSET:
@@ -235,7 +235,7 @@ def _answer(envelope: _Envelope) -> Frame:
 
 def _diagnose(data: bytes, fault: Exception) -> Frame:
     """What is wrong with a text that is no envelope, and whose it was."""
-    if isinstance(fault, codec.Undecodable):
+    if isinstance(fault, codec.DecodeError):
         return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
     if str(fault) == "nested too deeply":
         request_id = codec.recover_id(data)
@@ -244,10 +244,10 @@ def _diagnose(data: bytes, fault: Exception) -> Frame:
             codec.last_id(data) if request_id is None else request_id,
         )
     try:
-        members = _members.unmended(data)
-    except codec.Undecodable as exc:
+        members = _members.decode_unrepaired(data)
+    except codec.DecodeError as exc:
         return Malformed(ParseError("Parse error: " + str(exc)), codec.recover_id(data))
-    except codec.Misfit:
+    except codec.ValidationError:
         return Malformed(InvalidRequest(_NO_OBJECT))
     is_json_rpc = bytes(members.jsonrpc) == b'"2.0"'
     if members.error is not UNSET and members.method is UNSET and (members.id is UNSET or bytes(members.id) == b"null"):
@@ -292,7 +292,7 @@ def _whole(raw_id: Raw) -> int | None:
 def _refused(request_id: RequestId | None, error: Raw, *, is_stray: bool = False) -> Malformed | ErrorResponse:
     try:
         known = _error_object(error)
-    except (codec.Undecodable, codec.Misfit) as exc:
+    except (codec.DecodeError, codec.ValidationError) as exc:
         fault = InvalidRequest(f"malformed error object: {exc}")
         return Malformed(fault, request_id, answerable=False, is_response=not is_stray)
     return ErrorResponse(request_id, known, is_stray)
@@ -307,9 +307,9 @@ def decode_batch(data: bytes) -> list[Frame] | Malformed:
     """Return the messages of a batch, each on its own, or what is wrong with the whole."""
     try:
         elements = structs.astuple(_elements(data))
-    except codec.Undecodable as exc:
+    except codec.DecodeError as exc:
         return Malformed(ParseError("Parse error: " + str(exc)))
-    except codec.Misfit as exc:
+    except codec.ValidationError as exc:
         if str(exc) == "nested too deeply":
             return Malformed(InvalidParams("the message is nested too deeply"))
         return Malformed(InvalidRequest(f"a batch may hold {MAX_BATCH} messages at the most"))
@@ -348,7 +348,7 @@ def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> 
     author put somewhere into a result, and would end the message where they stand.
 
     Raises:
-        codec.Undecodable: Ready bytes with line breaks in them are not JSON.
+        codec.DecodeError: Ready bytes with line breaks in them are not JSON.
     """
     if _LF in result or _CR in result:
         result = codec.compact(result)
@@ -364,7 +364,7 @@ def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
 
     Raises:
         TypeError, ValueError: The data have no JSON form.
-        codec.Undecodable: There are ready bytes in them that are not JSON.
+        codec.DecodeError: There are ready bytes in them that are not JSON.
     """
     code: Any = error.code
     known = isinstance(code, int) and not isinstance(code, bool)

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["MOMENTS", "Observers"]
 
@@ -19,7 +19,7 @@ MOMENTS: Final = ("message_received", "message_sent", "request_started", "reques
 Hook: TypeAlias = tuple[Any, Callable[..., Any]]
 """An observer, and what it is to be called by: a plain function does not know whose it is."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class Observers:
@@ -76,9 +76,9 @@ class Observers:
     def sent(self, message: bytes) -> None:
         """Tell of a message that goes out."""
         if self.message_sent:
-            self.tell(self.message_sent, message)
+            self.call(self.message_sent, message)
 
-    def tell(self, hooks: tuple[Hook, ...], *what: Any) -> None:
+    def call(self, hooks: tuple[Hook, ...], *what: Any) -> None:
         """Call all observers of one moment. None of them can harm what it watches."""
         for observer, call in hooks:
             try:
@@ -88,4 +88,4 @@ class Observers:
             except BaseException as exc:
                 if any(known is observer for known in self._all):  # or it has raised meanwhile, and was logged
                     self.remove(observer)
-                    _journal.error("observer %r raised and was removed", call, exc=exc)
+                    _log.error("observer %r raised and was removed", call, exc=exc)

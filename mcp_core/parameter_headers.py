@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from mcp_core.codec import is_array, is_object
 
-__all__ = ["MAX_NAME", "InvalidMark", "argument_at", "parameter_headers"]
+__all__ = ["MAX_NAME", "InvalidHeaderAnnotation", "argument_at", "parameter_headers"]
 
 MARK: Final = "x-mcp-header"
 _KINDS: Final = ("integer", "string", "boolean")
@@ -28,7 +28,7 @@ MAX_NAME: Final = 128
 _TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
-class InvalidMark(ValueError):
+class InvalidHeaderAnnotation(ValueError):
     """A mark where none may be, or with no header name; the text says which."""
 
 
@@ -38,18 +38,20 @@ def parameter_headers(input_schema: dict[str, Any]) -> dict[tuple[str, ...], str
     Linear in the size of the schema, at any depth.
 
     Raises:
-        InvalidMark: A mark breaks the rules. Clients leave such a tool out.
+        InvalidHeaderAnnotation: A mark breaks the rules. Clients leave such a tool out.
     """
     marked: dict[tuple[str, ...], str] = {}
     taken: set[str] = set()
-    for path, shown in _marked_properties(input_schema):
+    for path, shown in _annotated_properties(input_schema):
         name = _name(path, shown)
         if name.lower() in taken:
-            raise InvalidMark(f"property {_dotted(path)}: {MARK} {name!r} is taken by another property")
+            raise InvalidHeaderAnnotation(f"property {_dotted(path)}: {MARK} {name!r} is taken by another property")
         taken.add(name.lower())
         marked[path] = name
-    if _count_marks(input_schema) != len(marked):
-        raise InvalidMark(f"{MARK} is only permitted on properties reached from the root through properties alone")
+    if _count_annotations(input_schema) != len(marked):
+        raise InvalidHeaderAnnotation(
+            f"{MARK} is only permitted on properties reached from the root through properties alone"
+        )
     return marked
 
 
@@ -65,11 +67,13 @@ def argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
 def _name(path: tuple[str, ...], shown: dict[str, Any]) -> str:
     name = shown[MARK]
     if not isinstance(name, str) or len(name) > MAX_NAME or not _TOKEN.fullmatch(name):
-        raise InvalidMark(f"property {_dotted(path)}: {MARK} must be a header name (got {_brief(name)})")
+        raise InvalidHeaderAnnotation(f"property {_dotted(path)}: {MARK} must be a header name (got {_brief(name)})")
     if shown.get("type") not in _KINDS:
         kinds = "/".join(_KINDS)
         got = _brief(shown.get("type"))
-        raise InvalidMark(f"property {_dotted(path)}: {MARK} is only permitted on {kinds} properties (got {got})")
+        raise InvalidHeaderAnnotation(
+            f"property {_dotted(path)}: {MARK} is only permitted on {kinds} properties (got {got})"
+        )
     return name
 
 
@@ -84,7 +88,7 @@ def _dotted(path: tuple[str, ...]) -> str:
     return _brief(".".join(name[:_SHOWN] for name in path))
 
 
-def _marked_properties(schema: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def _annotated_properties(schema: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
     """The marked properties that are reached through `properties` alone, in the order of the schema.
 
     Not recursive, and without a path for each property: the depth may be a server's choice.
@@ -111,7 +115,7 @@ def _properties_of(schema: Any) -> Iterator[tuple[str, Any]]:
     return iter(properties.items() if is_object(properties) else ())
 
 
-def _count_marks(schema: Any) -> int:
+def _count_annotations(schema: Any) -> int:
     """How many objects that may be schemas have a mark; properties named like the mark are not counted."""
     count = 0
     waiting: list[Any] = [schema]

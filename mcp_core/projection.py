@@ -37,7 +37,16 @@ from mcp_core.revisions import (
     is_modern,
 )
 
-__all__ = ["FIELD_REVISIONS", "Plan", "knows", "plan_of", "project", "project_error", "project_json", "project_members"]
+__all__ = [
+    "FIELD_REVISIONS",
+    "DowngradePlan",
+    "knows",
+    "plan_of",
+    "project",
+    "project_error",
+    "project_json",
+    "project_members",
+]
 
 _Revisions = tuple[str, ...]
 
@@ -112,7 +121,7 @@ def project(value: Any, revision: str) -> Any:
     return _plan(codec.type_of(value), revision).shown(value)
 
 
-def plan_of(kind: type[Struct], revision: str) -> Plan | None:
+def plan_of(kind: type[Struct], revision: str) -> DowngradePlan | None:
     """How values of this type are shown to a peer of this revision; `None` if they may go out as they are."""
     plan = _plan(kind, revision)
     return plan if plan.lossy else None
@@ -136,7 +145,7 @@ def project_members(members: dict[str, Raw], kind: type[Struct], revision: str) 
     return _Projector(revision).struct({**members, **opened}, kind)
 
 
-class Plan:
+class DowngradePlan:
     """What has to be looked at in values of one type, for one revision.
 
     `dropped` are the members to leave out, with their default objects; `nested` those
@@ -170,13 +179,13 @@ class Plan:
 
 
 @lru_cache(maxsize=1024)
-def _plan(kind: type[Any], revision: str) -> Plan:
+def _plan(kind: type[Any], revision: str) -> DowngradePlan:
     if not issubclass(kind, Struct):
-        return Plan(revision, {}, [], ruled=False)
+        return DowngradePlan(revision, {}, [], ruled=False)
     return _make_plan(kind, revision, frozenset())
 
 
-def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> Plan:
+def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> DowngradePlan:
     dropped: dict[str, Any] = {}
     nested: list[str] = []
     defaults = codec.field_defaults(kind)
@@ -187,7 +196,7 @@ def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> Pla
         below = [s for s in _structs(hint) if s not in above]
         if any(_make_plan(s, revision, above | {kind}).lossy for s in below):
             nested.append(name)
-    return Plan(revision, dropped, nested, ruled=_ruled(kind, revision))
+    return DowngradePlan(revision, dropped, nested, ruled=_ruled(kind, revision))
 
 
 def _ruled(kind: type[Struct], revision: str) -> bool:

@@ -1,9 +1,9 @@
-"""Sealing `requestState`: what a server gives out and gets back from anybody.
+"""Signed `requestState`: what a server hands to a client, and may get back from anyone.
 
-A sealed state is signed (HMAC-SHA256), expires, and belongs to one request: its
-method, its params, its principal and the server that sealed it. It is not encrypted: a
-client can read it, and it may be used again until it expires. It has one spelling, so
-that a server may remember the texts it has seen.
+A state is signed with HMAC-SHA256, expires, and belongs to one request: its method, its
+params, its principal and the server that signed it. It is not encrypted: a client can
+read it, and may use it again until it expires. It has one spelling, so that a server can
+remember the texts it has seen.
 Spec: basic/patterns/mrtr, "Server Requirements"; R-MRTR-05, R-MRTR-06.
 """
 
@@ -15,18 +15,20 @@ import math
 import os
 import secrets
 import time
+import warnings
 from binascii import Error as Base64Error
 from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from mcp_core import codec
-from mcp_core.context import RequestContext
+from mcp_core.auth import Principal, principal_of
+from mcp_core.context import MCPDeprecationWarning, RequestContext
 from mcp_core.errors import InvalidParams
 
-__all__ = ["SHARED_KEY", "RequestStateSealer", "keep_shared_key", "share_key", "take_shared_key"]
+__all__ = ["SHARED_KEY", "RequestStateSigner", "keep_shared_key", "share_key", "take_shared_key"]
 
 _ROUND: Final = ("_meta", "inputResponses", "requestState")
 """Params that differ from round to round; all others must be the same."""
@@ -54,7 +56,7 @@ def take_shared_key() -> bytes | None:
 
 
 def share_key(key: bytes) -> None:
-    """Have all sealers without keys of their own use this one, those that were made before as well."""
+    """Have all signers without keys of their own use this one, those that were made before as well."""
     _shared[:] = [key]
 
 
@@ -83,17 +85,17 @@ def _common_key() -> bytes | None:
     return _read_key(named) if named else None
 
 
-class _Sealed(msgspec.Struct, array_like=True):
+class _SignedState(msgspec.Struct, array_like=True):
     expires: float
     binding: str
     value: Any
 
 
-_sealed: codec.Decoder[_Sealed] = codec.decoder(_Sealed)
+_decode_signed: codec.Decoder[_SignedState] = codec.decoder(_SignedState)
 
 
 MAX_STATE: Final = 2**20
-"""Characters of a sealed state."""
+"""Characters of a signed state."""
 
 _KEY_SIZE: Final = 32
 _MAC_SIZE: Final = 32
@@ -101,16 +103,16 @@ _CLOCK_SKEW: Final = 60.0
 """Seconds by which the clocks of two servers, or of one before and after it is set, may differ."""
 
 
-class RequestStateSealer:
-    """Seals and opens request states under a ring of keys.
+class RequestStateSigner:
+    """Signs and verifies request states with a ring of keys.
 
-    The first key seals, every key opens: to change keys, put the new one first and drop
-    the old one after `ttl` seconds. Without keys a random one is made, which holds as
-    long as the process, or is that of all workers of one `run`. `clock` gives seconds since the epoch.
+    The first key signs, every key verifies: to rotate keys, put the new one first and drop
+    the old one after `ttl` seconds. Without keys a random one is made, which lasts as long as
+    the process, or is shared by all workers of one `run`. `clock` returns seconds since the epoch.
 
-    A state is good for the server it was sealed by: its name, and `audience` (any text, the
-    server's URL for one) where servers of one name share keys. States longer than
-    `max_size` characters are neither made nor read.
+    A state is valid for the server that signed it: its name, and `audience` (any text, such as the
+    server's URL) where servers of one name share keys. States longer than `max_size` characters
+    are neither made nor read.
     """
 
     def __init__(
@@ -140,7 +142,7 @@ class RequestStateSealer:
         # Not when it is made: a worker process makes its server before it is given the common key.
         return self._given or (_common_key() or self._random,)
 
-    def seal(self, ctx: RequestContext[Any], value: Any, *, principal: str | None = None) -> str:
+    def sign(self, ctx: RequestContext[Any], value: Any, *, principal: str | None = None) -> str:
         """Return the state to give out for this request; `value` is any JSON value.
 
         `principal` is whom the request was authorised as: by default the client and the
@@ -149,30 +151,30 @@ class RequestStateSealer:
         Raises:
             ValueError: The state would be longer than `max_size`.
         """
-        payload = codec.encode(_Sealed(self._clock() + self._ttl, self._binding(ctx, principal), value))
+        payload = codec.encode(_SignedState(self._clock() + self._ttl, self._binding(ctx, principal), value))
         state = _text(_mac(self._keys[0], payload) + payload)
         if len(state) > self._max_size:
             raise ValueError(f"the state takes {len(state)} characters, more than max_size={self._max_size}")
         return state
 
-    def open(self, ctx: RequestContext[Any], state: str, *, principal: str | None = None) -> Any:
+    def verify(self, ctx: RequestContext[Any], state: str, *, principal: str | None = None) -> Any:
         """Return the value in a state that came back with this request.
 
         Raises:
-            InvalidParams: It was not sealed here, has expired, or belongs to another
+            InvalidParams: It was not signed here, has expired, or belongs to another
                 request, principal or server. The text does not say which.
         """
-        sealed = self._genuine(state)
+        signed = self._genuine(state)
         if (
-            sealed is None
+            signed is None
             # A clock that is set back must not make a state live longer.
-            or not 0 <= sealed.expires - self._clock() <= self._ttl + _CLOCK_SKEW
-            or not hmac.compare_digest(sealed.binding, self._binding(ctx, principal))
+            or not 0 <= signed.expires - self._clock() <= self._ttl + _CLOCK_SKEW
+            or not hmac.compare_digest(signed.binding, self._binding(ctx, principal))
         ):
             raise InvalidParams("Invalid or expired requestState", {"reason": "invalid_request_state"})
-        return sealed.value
+        return signed.value
 
-    def _genuine(self, state: object) -> _Sealed | None:
+    def _genuine(self, state: object) -> _SignedState | None:
         """Return what is in a state that one of the keys has signed."""
         if not isinstance(state, str) or not state.isascii() or len(state) > self._max_size:
             return None
@@ -187,15 +189,15 @@ class RequestStateSealer:
         if not any(hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys):
             return None
         try:
-            return _sealed(payload)
-        except (codec.Misfit, codec.Undecodable):  # signed with this key for another purpose
+            return _decode_signed(payload)
+        except (codec.ValidationError, codec.DecodeError):  # signed with this key for another purpose
             return None
 
     def _binding(self, ctx: RequestContext[Any], principal: str | None) -> str:
         """Return a digest of what makes the request this request, whatever the order of its members."""
         try:
             given = ctx.params
-        except (codec.Misfit, codec.Undecodable) as exc:  # a number out of range, say
+        except (codec.ValidationError, codec.DecodeError) as exc:  # a number out of range, say
             raise InvalidParams(f"Invalid params: {exc}") from None
         params = {key: value for key, value in given.items() if key not in _ROUND}
         whom = _principal(ctx) if principal is None else principal
@@ -231,14 +233,10 @@ def _check_options(ttl: object, audience: object, max_size: object) -> None:
         raise ValueError(f"audience must be a string; got {audience!r}")
 
 
-def _principal(ctx: RequestContext[Any]) -> Any:
+def _principal(ctx: RequestContext[Any]) -> Principal | None:
     """Return whom the caller's access token stands for; `None` where no token is asked for."""
     auth = None if _peerless(ctx) else ctx.auth
-    if auth is None:
-        return None
-    claims = getattr(auth, "claims", None)
-    issuer = claims.get("iss") if codec.is_object(claims) else None
-    return [str(getattr(auth, "client_id", None)), str(getattr(auth, "subject", None)), str(issuer)]
+    return None if auth is None else principal_of(auth)
 
 
 def _server(ctx: RequestContext[Any]) -> str:
@@ -262,3 +260,15 @@ def _text(data: bytes) -> str:
 
 def _mac(key: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, b"mcp requestState v1\0" + payload, "sha256")
+
+
+if not TYPE_CHECKING:  # the old name is for programs that run, not for new code
+
+    def __getattr__(name: str) -> object:
+        # Goes with the next minor version (docs/versioning.md).
+        if name != "RequestStateSealer":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        message = "RequestStateSealer is now RequestStateSigner: seal() is sign(), open() is verify()"
+        warnings.warn(message, MCPDeprecationWarning, stacklevel=2)
+        members = {"seal": RequestStateSigner.sign, "open": RequestStateSigner.verify}
+        return type("RequestStateSealer", (RequestStateSigner,), members)

@@ -19,8 +19,8 @@ from mcp_core import codec, projection
 from mcp_core import types as t
 from mcp_core.checking import misfit
 from mcp_core.errors import MissingClientCapability
-from mcp_core.journal import Journal
 from mcp_core.methods import Method
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
 
 __all__ = ["MOST_FORMS", "SERVER_INFO", "ResultEncoder", "WrongResult"]
@@ -33,7 +33,7 @@ _DEFAULT_SCOPE: Final = "private"
 MOST_FORMS: Final = 1024
 """Types whose forms are kept: an author may make a class at each call."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 _members: codec.Decoder[dict[str, Raw]] = codec.decoder(dict[str, Raw])
 
 
@@ -124,7 +124,7 @@ class ResultEncoder:
         try:
             body = codec.compact(value)
             members: dict[str, Any] = _members(body)
-        except (codec.Undecodable, codec.Misfit) as exc:
+        except (codec.DecodeError, codec.ValidationError) as exc:
             raise WrongResult(f"a handler of {_name(row)} returned bytes that are no JSON object: {exc}") from None
         result_type = codec.decode_any(members["resultType"]) if "resultType" in members else None
         if not is_modern(revision) and result_type not in (None, "complete"):
@@ -144,7 +144,7 @@ class ResultEncoder:
     def _projected(members: dict[str, Any], kind: type[Struct], row: Method | None, revision: str) -> dict[str, Any]:
         try:
             return projection.project_members(members, kind, revision)
-        except (KeyError, TypeError, AttributeError, codec.Misfit, codec.Undecodable) as exc:
+        except (KeyError, TypeError, AttributeError, codec.ValidationError, codec.DecodeError) as exc:
             raise WrongResult(
                 f"a handler of {_name(row)} returned bytes that are no {kind.__name__}: {exc!r}"
             ) from None
@@ -269,7 +269,7 @@ def _type_of(result_type: Any, row: Method | None) -> type[Struct] | None:
 def _check(value: dict[str, Any], kind: type[Struct], row: Method) -> None:
     try:
         codec.convert(codec.to_json(value), kind)
-    except codec.Misfit as exc:
+    except codec.ValidationError as exc:
         raise WrongResult(f"a handler of {row.name} returned a dict that is no {kind.__name__}: {exc}") from None
     for name, wire in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         # Left in, it would be sent under a name that no client reads (S-094).
@@ -313,7 +313,7 @@ class _Listing:
             return _checked(result)
         for index, wrong in broken.items():
             name = getattr(entries[index], "name", f"number {index + 1}")
-            _journal.error("%s %r is not listed: %s", self._noun, name, wrong)
+            _log.error("%s %r is not listed: %s", self._noun, name, wrong)
         sound = [entry for index, entry in enumerate(entries) if index not in broken]
         return _checked(msgspec.structs.replace(result, **{self._field: sound}))
 
@@ -395,7 +395,7 @@ def _one_line(raw: Raw) -> Raw:
     data = bytes(raw)
     try:
         line = codec.compact(data)
-    except codec.Undecodable as exc:
+    except codec.DecodeError as exc:
         raise WrongResult(f"structured_content is no JSON text: {exc}") from None
     return raw if line is data else Raw(line)
 
@@ -406,7 +406,7 @@ def opened(value: Any) -> Any:
         raw = bytes(value.structured_content)
         try:
             return value if raw == b"null" else msgspec.structs.replace(value, structured_content=codec.decode_any(raw))
-        except (codec.Misfit, codec.Undecodable):
+        except (codec.ValidationError, codec.DecodeError):
             return value  # what is wrong with it, encoding will say
     return value
 
@@ -423,7 +423,7 @@ def asks_for_input(value: Any) -> bool:
 def _raw_type(value: Raw) -> Any:
     try:
         return codec.decode_any(_members(value).get("resultType", b"null"))
-    except (codec.Misfit, codec.Undecodable):
+    except (codec.ValidationError, codec.DecodeError):
         return None  # what is wrong with it, encoding will say
 
 
@@ -445,7 +445,7 @@ def check_input_required(value: Any, row: Method | None, revision: str, capabili
     plain = codec.decode_any(value) if isinstance(value, Raw) else codec.to_json(value)
     try:
         result = codec.convert(plain, t.InputRequiredResult)
-    except codec.Misfit as exc:
+    except codec.ValidationError as exc:
         raise WrongResult(f"a handler of {row.name} asked for input by no InputRequiredResult: {exc}") from None
     if not result.input_requests and result.request_state is None:
         raise WrongResult("InputRequiredResult needs input_requests or request_state")

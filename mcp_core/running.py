@@ -17,12 +17,12 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from mcp_core.journal import Journal, flush
-from mcp_core.leaving import PATIENCE, exit_process
+from mcp_core.process_exit import PATIENCE, exit_process
+from mcp_core.queue_logger import QueueLogger, flush
 
 __all__ = ["PATIENCE", "run_asyncio"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 def run_asyncio(
@@ -45,7 +45,7 @@ def run_asyncio(
         if not tasks and _end_threads(threads):
             runner.close()
             if not _anyio_has_ended():
-                _journal.error("the process is left with a thread of anyio's that goes on after its end")
+                _log.error("the process is left with a thread of anyio's that goes on after its end")
                 flush()
                 _end_process_with_main_thread()
         else:
@@ -73,7 +73,7 @@ def _end_threads(threads: ThreadPoolExecutor) -> bool:
 
 def _leave(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[Any]]) -> None:
     """Close a loop that something still uses, and see to it that the process ends all the same."""
-    _journal.error("the process is left with %d tasks, or a thread, that go on after their end", len(tasks))
+    _log.error("the process is left with %d tasks, or a thread, that go on after their end", len(tasks))
     flush()
     # What it would complain of at its end has just been said.
     loop.set_exception_handler(lambda _loop, _context: None)

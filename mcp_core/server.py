@@ -24,7 +24,6 @@ from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
-from mcp_core.journal import Journal
 from mcp_core.messages import (
     Malformed,
     Notification,
@@ -36,6 +35,7 @@ from mcp_core.messages import (
 )
 from mcp_core.methods import hooks
 from mcp_core.observers import Observers
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.results import ResultEncoder
 from mcp_core.revisions import HANDSHAKE_REVISIONS, check_served, is_modern, newest_first
 from mcp_core.session import Handshake
@@ -52,11 +52,11 @@ if TYPE_CHECKING:
     from mcp_core.backend import Backend
     from mcp_core.channel import Channel
     from mcp_core.lifespan import Lifespan
-    from mcp_core.listening import Listen
+    from mcp_core.listening import ListenHandler
 
 __all__ = ["Hooks", "Server"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 R = TypeVar("R", bound=t.Result)
 
@@ -169,7 +169,7 @@ class Server(Generic[L]):
         self._compiled: tuple[int, list[Middleware], Dispatcher] | None = None
         self._bus = InProcessBus() if subscriptions is True else (subscriptions or None)
         self._announcer = None if self._bus is None else Announcer(self._bus)
-        self._listen: Listen | None = None
+        self._listen: ListenHandler | None = None
         self._held = False
         self._register_builtins()
         self._register_hooks(cast("dict[str, HandlerFunction]", on))
@@ -192,9 +192,9 @@ class Server(Generic[L]):
         put(requests, "server/discover", t.RequestParams, self._discover)
         put(requests, "ping", t.RequestParams, lambda _ctx, _params: t.EmptyResult())
         if self._bus is not None:
-            from mcp_core.listening import Listen
+            from mcp_core.listening import ListenHandler
 
-            self._listen = Listen(self._bus)
+            self._listen = ListenHandler(self._bus)
             put(requests, "subscriptions/listen", t.SubscriptionsListenRequestParams, self._listen)
             put(requests, "resources/subscribe", t.SubscribeRequestParams, _subscribe)
             put(requests, "resources/unsubscribe", t.UnsubscribeRequestParams, _unsubscribe)
@@ -404,8 +404,8 @@ class Server(Generic[L]):
         frame = decode_frame(message)
         if isinstance(frame, Malformed):
             return encode_error(frame.id, frame.error) if frame.answerable else None
-        entered = self.entered
-        peer = _Caller(self, await self.state() if entered is None else entered, headers, notify)
+        state = self.lifespan_state
+        peer = _Caller(self, await self.enter_lifespan() if state is None else state, headers, notify)
         if isinstance(frame, Request):
             call = self.dispatcher.begin(frame, peer)
             return call if isinstance(call, bytes) else await call
@@ -423,10 +423,10 @@ class Server(Generic[L]):
         except GeneratorExit as exc:
             if current_task() is not task:
                 raise
-            _journal.error("the handler of %s raised GeneratorExit", frame.method, exc=exc)
+            _log.error("the handler of %s raised GeneratorExit", frame.method, exc=exc)
 
     @property
-    def entered(self) -> Any:
+    def lifespan_state(self) -> Any:
         """What the lifespan yielded; `None` as well while it is not entered."""
         if self._lifespan is None:
             return {}
@@ -435,7 +435,7 @@ class Server(Generic[L]):
         except LookupError:
             return None
 
-    async def state(self) -> Any:
+    async def enter_lifespan(self) -> Any:
         """What the lifespan yielded; entered by the first call, and kept until `aclose`, unless `running` is."""
         if self._lifespan is None:
             return {}
@@ -606,7 +606,7 @@ class _Caller:
         if self._notify is not None:
             self._notify(message)
 
-    async def flow(self) -> None:
+    async def wait_writable(self) -> None:
         """There is nothing to wait for."""
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
@@ -615,13 +615,13 @@ class _Caller:
     async def close_stream(self, retry: float) -> None:
         """There is no stream."""
 
-    def notify_late(self, message: bytes) -> bool:
+    def notify_session(self, message: bytes) -> bool:
         return False
 
-    def abandoned(self, request_id: RequestId) -> bool:
+    def is_cancelled(self, request_id: RequestId) -> bool:
         return False
 
-    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
+    def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
         if self._notify is None:
             raise InvalidRequest("a subscription needs a transport that can send notifications")
         return lambda: None

@@ -1,7 +1,7 @@
 """State of one JSON-RPC peer: requests in flight either way, and the handshake.
 
 Knows ids and names; nothing of bytes, tasks or time. What a connection keeps per
-request (a job, a waiter) is opaque here.
+request (a task, a future) is opaque here.
 Spec: basic, "Messages"; basic/lifecycle; basic/patterns/cancellation.
 """
 
@@ -14,7 +14,7 @@ from mcp_core.errors import InvalidParams, InvalidRequest
 from mcp_core.messages import RequestId
 from mcp_core.revisions import newest_first
 
-__all__ = ["Handshake", "Incoming", "Session", "own_id"]
+__all__ = ["Handshake", "InboundRequest", "JSONRPCSession", "our_request_id"]
 
 _DIGITS: Final = 20
 """More than any id of ours has."""
@@ -23,13 +23,13 @@ J = TypeVar("J")
 W = TypeVar("W")
 
 
-class Incoming(Generic[J]):
+class InboundRequest(Generic[J]):
     """A request of the peer's that is not answered yet."""
 
-    __slots__ = ("begun", "cancelled", "job")
+    __slots__ = ("begun", "cancelled", "task")
 
     def __init__(self) -> None:
-        self.job: J | None = None
+        self.task: J | None = None
         self.begun: bool = False
         self.cancelled: bool = False
 
@@ -62,20 +62,20 @@ class Handshake:
         return least is None or t.LOGGING_LEVELS[level] >= t.LOGGING_LEVELS[least]
 
 
-class Session(Generic[J, W]):
+class JSONRPCSession(Generic[J, W]):
     """One peer's requests in flight. At most one answer leaves per id."""
 
     __slots__ = ("_next_id", "handshake", "incoming", "outgoing")
 
     def __init__(self) -> None:
         self.handshake: Handshake | None = None
-        self.incoming: Final[dict[RequestId, Incoming[J]]] = {}
+        self.incoming: Final[dict[RequestId, InboundRequest[J]]] = {}
         self.outgoing: Final[dict[RequestId, W]] = {}
         self._next_id = 0
 
     # --- the peer's requests ----------------------------------------------------------
 
-    def admit(self, request_id: RequestId) -> Incoming[J]:
+    def admit(self, request_id: RequestId) -> InboundRequest[J]:
         """Take a request in.
 
         Raises:
@@ -83,17 +83,17 @@ class Session(Generic[J, W]):
         """
         if request_id in self.incoming:
             raise InvalidRequest("a request with this id is still in progress")
-        entry = self.incoming[request_id] = Incoming()
+        entry = self.incoming[request_id] = InboundRequest()
         return entry
 
-    def settle(self, request_id: RequestId, entry: Incoming[J]) -> bool:
+    def settle(self, request_id: RequestId, entry: InboundRequest[J]) -> bool:
         """Give the id free; whether the request is still to be answered."""
         if self.incoming.get(request_id) is not entry:
             return False
         del self.incoming[request_id]
         return not entry.cancelled
 
-    def cancel(self, request_id: RequestId | None) -> Incoming[J] | None:
+    def cancel(self, request_id: RequestId | None) -> InboundRequest[J] | None:
         """Mark a request as cancelled; `None` where there is nothing to cancel.
 
         The id stays taken until the handler has ended, or the old one could settle a
@@ -107,34 +107,34 @@ class Session(Generic[J, W]):
 
     # --- our requests ------------------------------------------------------------------
 
-    def register(self, waiter: W) -> RequestId:
+    def register(self, future: W) -> RequestId:
         """Take an id for a request of ours."""
         self._next_id += 1
-        self.outgoing[self._next_id] = waiter
+        self.outgoing[self._next_id] = future
         return self._next_id
 
     def resolve(self, request_id: RequestId | None) -> W | None:
-        """Remove and return the waiter for this response; `None` if there is none (any more)."""
+        """Remove and return the future for this response; `None` if there is none (any more)."""
         return None if request_id is None else self.outgoing.pop(request_id, None)
 
-    def resolve_meant(self, request_id: RequestId | None) -> W | None:
+    def resolve_lenient(self, request_id: RequestId | None) -> W | None:
         """As `resolve`, where a peer may have sent our id back as text (C093)."""
-        waiter = self.resolve(request_id)
-        if waiter is None and isinstance(request_id, str):
-            waiter = self.outgoing.pop(own_id(request_id) or 0, None)  # ours begin at 1
-        return waiter
+        future = self.resolve(request_id)
+        if future is None and isinstance(request_id, str):
+            future = self.outgoing.pop(our_request_id(request_id) or 0, None)  # ours begin at 1
+        return future
 
-    def only_open(self) -> RequestId | None:
+    def only_outgoing(self) -> RequestId | None:
         """The id of the request of ours that waits, if there is exactly one."""
         return next(iter(self.outgoing)) if len(self.outgoing) == 1 else None
 
     def was_asked(self, request_id: RequestId) -> bool:
         """Whether there ever was a request of ours with this id."""
-        given = own_id(request_id)
+        given = our_request_id(request_id)
         return given is not None and 0 < given <= self._next_id
 
 
-def own_id(given: object) -> int | None:
+def our_request_id(given: object) -> int | None:
     """The id of ours that a peer means: ids are to come back as they are, and do not always.
 
     Ours are integers, so that the same as text or as a float can mean nothing else (C093).
@@ -149,7 +149,7 @@ def own_id(given: object) -> int | None:
     return int(cast("str", given)) if is_number else None
 
 
-def unopened(method: str) -> InvalidParams:
+def missing_protocol_version(method: str) -> InvalidParams:
     """The refusal of a request that is of neither era."""
     return InvalidParams(
         f"{method}: params._meta must carry io.modelcontextprotocol/protocolVersion and "

@@ -84,7 +84,7 @@ def run_blocking(main: Callable[[], Coroutine[Any, Any, None]], loop: str) -> No
     check_loop(loop)
     refuse_inside_loop()  # before `main` makes a coroutine that would never be awaited
     if loop == "trio":
-        from mcp_core.leaving import run_trio
+        from mcp_core.process_exit import run_trio
 
         run_trio(main)
         return

@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_core import types as t
 from mcp_core.errors import InvalidParams
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = [
     "Event",
@@ -38,7 +38,7 @@ MAX_SUBSCRIPTIONS: Final = 1000
 MAX_URI: Final = 4096
 """Characters that the URI of one of them may have."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class ToolsListChanged(msgspec.Struct, frozen=True, tag="tools"):
@@ -97,7 +97,7 @@ class InProcessBus:
             try:
                 listener(event)
             except Exception as exc:
-                _journal.error("a subscription listener raised", exc=exc)
+                _log.error("a subscription listener raised", exc=exc)
 
     def subscribe(self, listener: Callable[[Event], None]) -> Callable[[], None]:
         """Add a listener. Returns an idempotent function that removes it."""

@@ -19,11 +19,11 @@ from typing import Any, Self
 
 import anyio
 
-from mcp_core import journal
+from mcp_core import queue_logger
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel, Receiver
-from mcp_core.envelope import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcp_core.faults import Fault, FaultyApp, Schedule, StartedChannel, cancelled_at, faulty_pair
+from mcp_core.request_meta import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcp_core.revisions import V2025_11_25, V2026_07_28
 from mcp_core.server import Server
 from mcp_core.transports.memory import memory_pair
@@ -55,7 +55,7 @@ def flush_logs(timeout: float = 60.0) -> None:
     Raises:
         TimeoutError: A log handler is stuck.
     """
-    if not journal.flush(timeout):
+    if not queue_logger.flush(timeout):
         raise TimeoutError("the log records were not handed over in time")
 
 

@@ -15,12 +15,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Generator
-from concurrent.futures import Future
+from concurrent.futures import Future as ThreadFuture
 from contextlib import suppress
 from contextvars import Context, copy_context
 from typing import Any, Final, TypeVar, cast
 
-from mcp_core.backend import Backend, Waiter, current_backend, is_cancellation, spawn_detached
+from mcp_core.backend import Backend, Future, current_backend, is_cancellation, spawn_detached
 from mcp_core.errors import MCPCoreError
 
 __all__ = ["MAX_WAITING", "Called", "PoolBusy", "WorkerThreads", "call_on_loop", "in_worker_thread"]
@@ -35,44 +35,44 @@ class PoolBusy(MCPCoreError):
     """All threads are taken, and as many calls wait for one as may."""
 
 
-class _Call:
+class _ThreadCall:
     """One call, from `run` through a thread to its outcome."""
 
-    __slots__ = ("_backend", "_context", "_held", "_run", "_scopes", "abandoned", "taken", "waiter")
+    __slots__ = ("_backend", "_context", "_held", "_run", "_scopes", "future", "is_cancelled", "taken")
 
     def __init__(self, run: Callable[[], Any]) -> None:
         self._backend: Backend = current_backend()
         self._run = run
         self._context: Context = copy_context()
-        self.waiter: Waiter = self._backend.waiter()
+        self.future: Future = self._backend.create_future()
         self.taken = False
         """Whether a thread has it."""
-        self.abandoned = False
+        self.is_cancelled = False
         """Whether its caller has stopped waiting."""
-        self._held: set[Future[Any]] = set()
+        self._held: set[ThreadFuture[Any]] = set()
         """What its code waits for the event loop to do. Added to in the thread, failed on the loop."""
         self._scopes: set[Any] = set()
         """Cancel scopes of what the loop does for it. Used on the loop only."""
 
     def make(self) -> None:
         """Make the call, in a worker thread."""
-        if self.abandoned:
+        if self.is_cancelled:
             return
-        waiter = self.waiter
+        future = self.future
         _thread.call = self
         try:
             value = self._context.run(self._run)
         except BaseException as exc:
             error = _as_failure(exc)
-            self._backend.call_threadsafe(lambda: waiter.fail(error))
+            self._backend.call_threadsafe(lambda: future.set_exception(error))
         else:
-            self._backend.call_threadsafe(lambda: waiter.set(value))
+            self._backend.call_threadsafe(lambda: future.set_result(value))
         finally:
             _thread.call = None
 
     def abandon(self) -> None:
         """Wait no longer: what its code asks of the event loop is cancelled. On the loop."""
-        self.abandoned = True
+        self.is_cancelled = True
         if self._scopes:
             for scope in list(self._scopes):
                 scope.cancel()
@@ -84,11 +84,11 @@ class _Call:
 
     def on_loop(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Call a function on the event loop, await what it returns, and wait here for the outcome."""
-        held: Future[Any] = Future()
-        # Whichever runs second sees the first: `abandon` sees what is held, this sees `abandoned`.
+        held: ThreadFuture[Any] = ThreadFuture()
+        # Whichever runs second sees the first: `abandon` sees what is held, this sees `is_cancelled`.
         self._held.add(held)
         try:
-            if self.abandoned:
+            if self.is_cancelled:
                 raise _abandoned()
             context = copy_context()
             self._backend.call_threadsafe(
@@ -98,8 +98,8 @@ class _Call:
         finally:
             self._held.discard(held)
 
-    async def _serve(self, function: Callable[..., Any], args: tuple[Any, ...], held: Future[Any]) -> None:
-        if self.abandoned:
+    async def _serve(self, function: Callable[..., Any], args: tuple[Any, ...], held: ThreadFuture[Any]) -> None:
+        if self.is_cancelled:
             return
         import anyio
 
@@ -129,7 +129,7 @@ def _as_failure(exc: BaseException) -> BaseException:
     return error
 
 
-def _settle(held: Future[Any], error: BaseException | None = None, value: Any = None) -> None:
+def _settle(held: ThreadFuture[Any], error: BaseException | None = None, value: Any = None) -> None:
     with suppress(Exception):  # it has been settled already: the first outcome counts
         if error is not None:
             held.set_exception(error)
@@ -151,7 +151,7 @@ class _Abandoned(BaseException):
 
 
 class _Thread(threading.local):
-    call: _Call | None = None
+    call: _ThreadCall | None = None
 
 
 _thread: Final = _Thread()
@@ -234,7 +234,7 @@ class _WorkerToken:
 
     @staticmethod
     def check_cancelled() -> None:
-        if _running().abandoned:
+        if _running().is_cancelled:
             raise _abandoned()
 
 
@@ -243,7 +243,7 @@ async def _called_only(function: Callable[..., Any], *args: Any) -> Any:
     return function(*args)
 
 
-def _running() -> _Call:
+def _running() -> _ThreadCall:
     call = _thread.call
     if call is None:
         raise RuntimeError("no call runs in this thread")
@@ -290,16 +290,16 @@ class WorkerThreads:
         Raises:
             PoolBusy: All threads are taken, and `max_waiting` calls wait.
         """
-        made = _Call(call)
+        made = _ThreadCall(call)
         self._start(made)
         try:
-            return cast("T", await made.waiter.wait())
+            return cast("T", await made.future.wait())
         finally:
             made.abandon()
             if not made.taken:
                 self._pool.forget(made)
 
-    def _start(self, made: _Call) -> None:
+    def _start(self, made: _ThreadCall) -> None:
         pool = self._pool
         with pool.lock:
             if pool.idle:
@@ -337,11 +337,11 @@ class _Pool:
         self.lock = threading.Lock()
         self.threads = 0
         self.idle = 0
-        self.waiting: OrderedDict[_Call, None] = OrderedDict()
-        self.handed: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
+        self.waiting: OrderedDict[_ThreadCall, None] = OrderedDict()
+        self.handed: queue.SimpleQueue[_ThreadCall | None] = queue.SimpleQueue()
         self._closed = False
 
-    def work(self, made: _Call | None) -> None:
+    def work(self, made: _ThreadCall | None) -> None:
         """Make this call, and those that come after it."""
         _make_known_to_anyio()
         while made is not None:
@@ -357,7 +357,7 @@ class _Pool:
                 self.idle += 1
             made = self.handed.get()
 
-    def forget(self, made: _Call) -> None:
+    def forget(self, made: _ThreadCall) -> None:
         """Drop a call that waits for a thread, if it still does."""
         with self.lock:
             self.waiting.pop(made, None)

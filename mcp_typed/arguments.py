@@ -21,14 +21,14 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_core.errors import InvalidParams, ParseError
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.foreign import Adapter
-from mcp_typed.mirrored import Mirrored
+from mcp_typed.header_arguments import HeaderArguments
 from mcp_typed.plain import find_non_finite, refuse, to_builtins
 from mcp_typed.schema import admits_string, fits, inlined, json_schema, rewritten
-from mcp_typed.signature import MISSING, Parameter, Plan
+from mcp_typed.signature import MISSING, HandlerPlan, Parameter
 
 __all__ = ["Arguments"]
 
@@ -39,7 +39,7 @@ class Arguments:
     """The arguments of one function. `described` are descriptions by parameter name."""
 
     def __init__(
-        self, plan: Plan, described: dict[str, str], *, unknown: Unknown = "ignore", inline_refs: bool = False
+        self, plan: HandlerPlan, described: dict[str, str], *, unknown: Unknown = "ignore", inline_refs: bool = False
     ) -> None:
         title = f"{plan.title}Arguments"
         fields: dict[str, Any] = {}
@@ -75,7 +75,7 @@ class Arguments:
         }
         self._publish_defaults(plan, schema)
         self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
-        self.mirrored: Mirrored | None = self._marked(plan, keywords)
+        self.mirrored: HeaderArguments | None = self._header_arguments(plan, keywords)
         """What compares the arguments that proxies read with what the tool gets; `None` where none is marked."""
 
     def second_look(self, arguments: bytes, first: ValidationError) -> Any:
@@ -95,7 +95,7 @@ class Arguments:
                 raise self._explained(arguments, exc) from None
         try:
             mended = self._with_parsed_strings(arguments)
-        except (codec.Misfit, codec.Undecodable):
+        except (codec.ValidationError, codec.DecodeError):
             mended = None
         if mended is not None:
             try:
@@ -119,19 +119,19 @@ class Arguments:
                     parsed[name] = value
         return codec.encode({**given, **parsed}) if parsed else None
 
-    def _marked(self, plan: Plan, keywords: Any) -> Mirrored | None:
+    def _header_arguments(self, plan: HandlerPlan, keywords: Any) -> HeaderArguments | None:
         try:
-            marks = list(parameter_headers(self.schema))
-        except InvalidMark as exc:
+            annotated = list(parameter_headers(self.schema))
+        except InvalidHeaderAnnotation as exc:
             raise InvalidSignature(f"Tool {plan.name!r} has an invalid x-mcp-header annotation: {exc}") from exc
-        if not marks:
+        if not annotated:
             return None
         parameters = dict(zip(self.names, (parameter.name for parameter in plan.parameters), strict=True))
 
         def alone(name: str) -> Callable[[bytes], dict[str, Any]]:
             return _validator(_only(keywords, parameters[name]), self._title)
 
-        return Mirrored(marks, self.schema, parameters, alone, roams=_roams(keywords))
+        return HeaderArguments(annotated, self.schema, parameters, alone, roams=_roams(keywords))
 
     def _explained(self, arguments: bytes, first: ValidationError) -> ValidationError:
         """Return the error, with what a misspelt argument was probably meant to be.
@@ -184,7 +184,7 @@ class Arguments:
         shown = name if len(name) <= _NAME else f"{name[:_NAME]}..."
         return f"There is no argument {shown!r}{meant} (known: {known}{more})"
 
-    def _publish_defaults(self, plan: Plan, schema: dict[str, Any]) -> None:
+    def _publish_defaults(self, plan: HandlerPlan, schema: dict[str, Any]) -> None:
         """Publish each default that the parameter itself would take from JSON, and no other (P-17)."""
         for parameter, (name, shown) in zip(plan.parameters, schema["properties"].items(), strict=True):
             default = shown.pop("default", parameter.default)
@@ -331,7 +331,7 @@ def _admits_none(annotation: Any) -> bool:
     return any(meaning(arm).bare in (Any, object, None, NoneType) for arm in arms(annotation))
 
 
-def _reason(plan: Plan, fields: dict[str, Any], fault: Exception) -> str:
+def _reason(plan: HandlerPlan, fields: dict[str, Any], fault: Exception) -> str:
     """Why there is no model; the text names the parameter at fault."""
     for parameter, field in zip(plan.parameters, fields.values(), strict=True):
         annotation: Any = cast("tuple[Any, ...]", field)[0] if isinstance(field, tuple) else field
@@ -357,7 +357,7 @@ def _mended(arguments: bytes) -> bytes:
     """Arguments that pydantic cannot read as JSON, read by the core and encoded again (P-35)."""
     try:
         return codec.encode(codec.decode_any(arguments))
-    except codec.Undecodable as exc:
+    except codec.DecodeError as exc:
         error = ParseError if not codec.is_utf8(arguments) else InvalidParams
         raise error(f"the arguments cannot be read: {exc}") from exc
     except (ValueError, RecursionError) as exc:
@@ -370,12 +370,12 @@ def _parsed(value: Any) -> Any:
         return value
     try:
         held = codec.decode_any(value.encode("utf-8", "replace"))
-    except (codec.Undecodable, codec.Misfit):
+    except (codec.DecodeError, codec.ValidationError):
         return value
     return value if isinstance(held, str | int | float) else held
 
 
-def _check_names(plan: Plan, schema: dict[str, Any]) -> None:
+def _check_names(plan: HandlerPlan, schema: dict[str, Any]) -> None:
     if len(schema["properties"]) < len(plan.parameters):
         required: list[str] = schema.get("required", [])
         twice = next((name for name in required if required.count(name) > 1), None)

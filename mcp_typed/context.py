@@ -103,7 +103,7 @@ class Context(Generic[L]):
 
     @property
     def request_state(self) -> str | None:
-        """The state that came back with the answers, from anybody: open it with a `RequestStateSealer`."""
+        """The state that came back with the answers, from anybody: open it with a `RequestStateSigner`."""
         return self.request_context.params.get("requestState")
 
     # --- while it runs ------------------------------------------------------------------------

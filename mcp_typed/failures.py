@@ -21,7 +21,7 @@ from mcp_core import MCPError, RequestContext, codec
 from mcp_core import types as t
 from mcp_core.backend import current_task, is_cancellation
 from mcp_core.errors import LocalProtocolError
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.threads import PoolBusy
 from mcp_typed.errors import ToolError
 from mcp_typed.plain import NonFinite, Unsendable, to_builtins, to_text, unwrapped
@@ -29,7 +29,7 @@ from mcp_typed.report import places, report_result
 
 __all__ = ["ERROR_META", "MAX_REPORT", "Failures", "failures_kept"]
 
-_journal = Journal("mcp_typed.tools")  # one name for all records of tools, whichever module writes them
+_log = QueueLogger("mcp_typed.tools")  # one name for all records of tools, whichever module writes them
 
 ERROR_META: Final = "mcpcore/error"
 """Where the data of a `ToolError` is in the `_meta` of the result."""
@@ -87,21 +87,21 @@ class Failures:
             hint = "" if exc.retry_after is None else f" (retry after {_seconds(exc.retry_after)} s)"
             result = self.failed(f"{exc.message}{hint}")
         except Exception as fault:  # a message that is no text, and cannot be made one
-            _journal.error("a ToolError of tool %s has no text", self._tool, exc=fault)
+            _log.error("a ToolError of tool %s has no text", self._tool, exc=fault)
             return self.failed(type(exc).__name__)
         if exc.data is None and exc.meta is None and exc.retry_after is None and not exc.content:
             return result
         try:
             return _with_details(result, exc)
         except Exception as fault:
-            _journal.error("what a ToolError of tool %s carries cannot be sent: %s", self._tool, str(fault), exc=fault)
+            _log.error("what a ToolError of tool %s carries cannot be sent: %s", self._tool, str(fault), exc=fault)
             return result
 
     def crashed(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
         """Return what the model reads of a failure whose text is for the author alone (P-04)."""
         error_id = secrets.token_hex(4)
         self._reported(ctx, exc)
-        _journal.error(
+        _log.error(
             "tool %s raised %s (error id %s)",
             self._tool,
             type(exc).__name__,
@@ -116,19 +116,19 @@ class Failures:
     def misfit(self, ctx: RequestContext[Any], exc: ValidationError) -> t.CallToolResult:
         """Return what the model reads of a returned value that its annotation does not allow (P-03)."""
         self._reported(ctx, exc)
-        _journal.warning("tool %s returned what its annotation does not allow: %s", self._tool, places(exc))
+        _log.warning("tool %s returned what its annotation does not allow: %s", self._tool, places(exc))
         return self.failed(_cut(report_result(exc)))
 
     def non_finite(self, ctx: RequestContext[Any], exc: NonFinite) -> t.CallToolResult:
         """Return what the model reads of a returned number that JSON does not have (P-12)."""
         self._reported(ctx, exc)
-        _journal.warning("tool %s returned a number that JSON does not have: %s", self._tool, str(exc))
+        _log.warning("tool %s returned a number that JSON does not have: %s", self._tool, str(exc))
         return self.failed(str(exc))
 
     def unsendable(self, ctx: RequestContext[Any], exc: Unsendable) -> t.CallToolResult:
         """Return what the model reads of a returned value that no message can carry."""
         self._reported(ctx, exc)
-        _journal.warning("tool %s returned what cannot be sent: %s", self._tool, str(exc))
+        _log.warning("tool %s returned what cannot be sent: %s", self._tool, str(exc))
         return self.failed(str(exc))
 
     def refused(self, exc: ValidationError, report: str) -> t.CallToolResult:
@@ -143,19 +143,19 @@ class Failures:
     def _forbidden(self, ctx: RequestContext[Any], exc: LocalProtocolError) -> t.CallToolResult:
         """A tool that asked for what its client's revision does not have: the text is this library's own."""
         self._reported(ctx, exc)
-        _journal.error("tool %s: %s", self._tool, str(exc), exc=exc, extra={"tool": self._tool})
+        _log.error("tool %s: %s", self._tool, str(exc), exc=exc, extra={"tool": self._tool})
         return self.failed(str(exc))
 
     def _reported(self, ctx: RequestContext[Any], exc: BaseException) -> None:
         _keep(exc)
         observers = ctx.server.observers
         if observers.handler_failed:
-            observers.tell(observers.handler_failed, ctx, exc)
+            observers.call(observers.handler_failed, ctx, exc)
 
     def _record_others(self, whole: BaseException, meant: BaseException) -> None:
         """What failed beside an exception that is answered would be lost."""
         if any(leaf is not meant and not isinstance(leaf, ToolError | MCPError) for leaf in _leaves(whole)):
-            _journal.error("tool %s raised more than what it is answered with", self._tool, exc=whole)
+            _log.error("tool %s raised more than what it is answered with", self._tool, exc=whole)
 
 
 def _leave(meant: BaseException, whole: BaseException) -> NoReturn:

@@ -2,7 +2,7 @@
 
 One body serves both eras: a handshake-era client is asked while the call waits; a
 2026-07-28 client gets all open questions in one result and calls again with the answers,
-what it answered before riding in a sealed state.
+what it answered before riding in a signed state.
 Spec: basic/patterns/mrtr; client/elicitation, sampling, roots. R-MRTR-04 to R-MRTR-06.
 """
 
@@ -17,14 +17,14 @@ import msgspec
 from mcp_core import RequestContext, codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidParams, InvalidResult
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.revisions import is_modern
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.asking import Elicit, ListRoots, Sample
 from mcp_typed.elicitation import AcceptedElicitation, CancelledElicitation, DeclinedElicitation, Form, is_outcome
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.given import checker
-from mcp_typed.signature import Injected, Plan, inspect_function
+from mcp_typed.signature import HandlerPlan, Injected, inspect_function
 
 __all__ = ["Resolvers"]
 
@@ -39,7 +39,7 @@ class Calling(Protocol):
         """Return the injected parameters by name."""
         ...
 
-    async def invoke(self, plan: Plan, keywords: dict[str, Any], /) -> Any:
+    async def invoke(self, plan: HandlerPlan, keywords: dict[str, Any], /) -> Any:
         """Call a function by its plan with these keywords, wherever such functions run."""
         ...
 
@@ -51,7 +51,7 @@ class Calling(Protocol):
 class _Node:
     """One resolver: what its parameters are filled with."""
 
-    def __init__(self, key: str, plan: Plan) -> None:
+    def __init__(self, key: str, plan: HandlerPlan) -> None:
         self.key = key
         self.plan = plan
         self.needs: dict[str, _Need] = {}
@@ -66,26 +66,26 @@ class _Need(msgspec.Struct, frozen=True):
     check: Check
 
 
-class _Pending(Exception):
+class _PendingQuestions(Exception):
     """The value waits for an answer of the client."""
 
 
 class Resolvers:
     """The resolvers of one tool, their graph checked."""
 
-    def __init__(self, plan: Plan, sealer: RequestStateSealer) -> None:
+    def __init__(self, plan: HandlerPlan, signer: RequestStateSigner) -> None:
         """
         Raises:
             InvalidSignature: A resolver depends on itself, has a parameter that nothing
                 fills, or may ask more than one thing.
         """
         self._tool = plan
-        self._sealer = sealer
+        self._signer = signer
         self._nodes: dict[Any, _Node] = {}
         self._keys: set[str] = set()
         self._needs = self._needed(plan, (), lambda name: f"tool {plan.name!r}: parameter {name!r}")
 
-    def _needed(self, plan: Plan, above: tuple[Any, ...], owner: Callable[[str], str]) -> dict[str, _Need]:
+    def _needed(self, plan: HandlerPlan, above: tuple[Any, ...], owner: Callable[[str], str]) -> dict[str, _Need]:
         return {
             name: _Need(
                 self._node(marker.function, above, owner(name)),
@@ -142,18 +142,18 @@ class Resolvers:
             InvalidParams: The state that came back is none of ours.
             MissingClientCapability: The client cannot be asked.
         """
-        asking: _Live | _Rounds = _Rounds(ctx, params, self._sealer) if is_modern(ctx.protocol_version) else _Live(ctx)
-        call = _Call(asking, arguments, calling)
+        asking: _Live | _Rounds = _Rounds(ctx, params, self._signer) if is_modern(ctx.protocol_version) else _Live(ctx)
+        call = _ResolverCall(asking, arguments, calling)
         filled: dict[str, Any] = {}
         for name, need in self._needs.items():
             try:
                 filled[name] = await call.value(need)
-            except _Pending:
+            except _PendingQuestions:
                 continue  # the others may have questions for the same round
         return asking.questions() or filled
 
 
-class _Call:
+class _ResolverCall:
     """The values of one call; each resolver runs at most once in it."""
 
     def __init__(self, asking: _Live | _Rounds, arguments: dict[str, Any], calling: Calling) -> None:
@@ -176,11 +176,11 @@ class _Call:
 
     async def _value(self, node: _Node, *, wants_outcome: bool) -> Any:
         if node.key in self._pending:
-            raise _Pending
+            raise _PendingQuestions
         if node.key not in self._values:
             try:
                 self._values[node.key] = await self._run(node)
-            except _Pending:
+            except _PendingQuestions:
                 self._pending.add(node.key)
                 raise
         value = self._values[node.key]
@@ -200,10 +200,10 @@ class _Call:
         for name, need in node.needs.items():
             try:
                 keywords[name] = await self.value(need)
-            except _Pending:
+            except _PendingQuestions:
                 pending = True
         if pending:
-            raise _Pending
+            raise _PendingQuestions
         keywords.update(self._calling.inject(node.plan.injected))
         keywords.update({name: self._arguments[name] for name in node.arguments})
         value = await self._calling.invoke(node.plan, keywords)
@@ -261,12 +261,12 @@ class _Rounds:
     An answer counts only for the question it was asked: the state says what that was.
     """
 
-    def __init__(self, ctx: RequestContext[Any], params: t.RawCallToolParams, sealer: RequestStateSealer) -> None:
+    def __init__(self, ctx: RequestContext[Any], params: t.RawCallToolParams, signer: RequestStateSigner) -> None:
         self._ctx = ctx
         self.revision = ctx.protocol_version
-        self._sealer = sealer
+        self._signer = signer
         self._given = params.input_responses or {}
-        state: Any = {} if params.request_state is None else sealer.open(ctx, params.request_state)
+        state: Any = {} if params.request_state is None else signer.verify(ctx, params.request_state)
         self._asked = _member(state, "asked")
         self._answers = _member(state, "answers")
         self._open: dict[str, t.InputRequest] = {}
@@ -283,7 +283,7 @@ class _Rounds:
                 return _typed_answer(key, self._answers[key], kind)
         self._answers.pop(key, None)
         self._open[key] = t.InputRequest(method=method, params=params)
-        raise _Pending
+        raise _PendingQuestions
 
     def questions(self) -> t.InputRequiredResult | None:
         """The result that asks what is open; `None` when nothing is."""
@@ -291,7 +291,7 @@ class _Rounds:
             return None
         answers = {key: answer for key, answer in self._answers.items() if key in self._digests}
         try:
-            state = self._sealer.seal(self._ctx, {"asked": self._digests, "answers": answers})
+            state = self._signer.sign(self._ctx, {"asked": self._digests, "answers": answers})
         except ValueError as exc:
             raise ToolError(f"the answers so far are too long to be kept for the next round: {exc}") from exc
         return t.InputRequiredResult(input_requests=self._open, request_state=state)
@@ -309,7 +309,7 @@ _DIGEST: Final = 32
 def _typed_answer(key: str, answer: Any, kind: Any) -> Any:
     try:
         return codec.convert(answer, kind)
-    except codec.Misfit as exc:
+    except codec.ValidationError as exc:
         raise InvalidParams(f"inputResponses {key!r} cannot be read: {exc}") from None
 
 

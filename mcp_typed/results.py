@@ -51,7 +51,7 @@ from mcp_typed.plain import (
     unwrapped,
 )
 from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
-from mcp_typed.signature import MISSING, Plan
+from mcp_typed.signature import MISSING, HandlerPlan
 
 __all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]
 
@@ -91,7 +91,7 @@ class Returns:
     is an annotation which promises nothing because it has no schema.
     """
 
-    def __init__(self, plan: Plan, *, structured_output: bool | None = None, inline_refs: bool = False) -> None:
+    def __init__(self, plan: HandlerPlan, *, structured_output: bool | None = None, inline_refs: bool = False) -> None:
         self.schema: dict[str, Any] | None = None
         self._shape: Shape | None = None
         self._wrapped = False

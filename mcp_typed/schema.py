@@ -115,7 +115,7 @@ class Shape:
         """Whether JSON is of the kinds that are published. Slow; asked where the count of `null` leaves a doubt."""
         try:
             plain = codec.decode_any(data)
-        except (codec.Misfit, codec.Undecodable):  # a number that JSON does not have, of which others tell
+        except (codec.ValidationError, codec.DecodeError):  # a number that JSON does not have, of which others tell
             return True
         return fits(self._published, plain, self._published.get("$defs", {}))
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, overl
 
 from msgspec import Raw
 
-from mcp_core import RequestContext, Server, codec, envelope
+from mcp_core import RequestContext, Server, codec, request_meta
 from mcp_core import types as t
 from mcp_core.dispatch import Middleware
 from mcp_core.errors import InvalidParams
-from mcp_core.journal import Journal
 from mcp_core.messages import ErrorResponse, Response, decode_frame
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.queue_logger import QueueLogger
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.results import SERVER_INFO
 from mcp_core.revisions import LATEST_REVISION
 from mcp_core.subscriptions import SubscriptionBus, ToolsListChanged
@@ -50,7 +50,7 @@ __all__ = ["MCPServer"]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class MCPServer:
@@ -74,7 +74,7 @@ class MCPServer:
     - `inline_refs`: publish schemas without `$ref`, for clients that do not follow them.
 
     `on_duplicate` says what a second tool of the same name is: an error, the new one, or
-    nothing. `request_state` seals what 2026-07-28 clients carry between the rounds of
+    nothing. `request_state` signs what 2026-07-28 clients carry between the rounds of
     `Resolve`: several processes that serve the same clients need the same keys.
     """
 
@@ -99,7 +99,7 @@ class MCPServer:
         on_invalid_arguments: InvalidArgumentsHook | None = None,
         inline_refs: bool = False,
         on_duplicate: Literal["error", "replace", "ignore"] = "error",
-        request_state: RequestStateSealer | None = None,
+        request_state: RequestStateSigner | None = None,
         subscriptions: SubscriptionBus | None = None,
     ) -> None:
         """
@@ -120,13 +120,13 @@ class MCPServer:
         positive_count("max_waiting", max_waiting, "calls")
         one_of("on_duplicate", on_duplicate, "error", "replace", "ignore")
         switch("inline_refs", inline_refs)
-        _check_sealer(request_state)
+        _check_signer(request_state)
         _check_bus(subscriptions)
         self._tools: dict[str, FunctionTool] = {}
         self._on_duplicate = on_duplicate
         self._policy = Policy(
             threads=WorkerThreads(threads, max_waiting=max_waiting),
-            sealer=request_state or RequestStateSealer(),
+            signer=request_state or RequestStateSigner(),
             inline_refs=inline_refs,
         ).but(
             mask_errors=mask_errors,
@@ -270,7 +270,7 @@ class MCPServer:
             if self._on_duplicate == "error":
                 raise ValueError(f"there is a tool {tool.name!r} already")
             if self._on_duplicate == "ignore":
-                _journal.warning("a second tool %r was ignored", tool.name)
+                _log.warning("a second tool %r was ignored", tool.name)
                 return
         self._tools[tool.name] = tool
         self._changed()
@@ -405,13 +405,16 @@ _TOOL_OPTIONS: Final = (
     "unknown_arguments",
 )
 
-_META_OF_NOBODY: Final[dict[str, Any]] = {envelope.PROTOCOL_VERSION: LATEST_REVISION, envelope.CLIENT_CAPABILITIES: {}}
+_META_OF_NOBODY: Final[dict[str, Any]] = {
+    request_meta.PROTOCOL_VERSION: LATEST_REVISION,
+    request_meta.CLIENT_CAPABILITIES: {},
+}
 """The `_meta` of a call that no client makes."""
 
 
-def _check_sealer(value: object) -> None:
-    if value is not None and not isinstance(value, RequestStateSealer):
-        refuse("request_state", "a RequestStateSealer", value)
+def _check_signer(value: object) -> None:
+    if value is not None and not isinstance(value, RequestStateSigner):
+        refuse("request_state", "a RequestStateSigner", value)
 
 
 def _check_bus(value: object) -> None:

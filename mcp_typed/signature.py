@@ -22,7 +22,7 @@ from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
 from mcp_typed.errors import InvalidSignature
 
-__all__ = ["MISSING", "Injected", "Parameter", "Plan", "inspect_function", "type_hints"]
+__all__ = ["MISSING", "Injected", "Parameter", "HandlerPlan", "inspect_function", "type_hints"]
 
 MISSING: Final = inspect.Parameter.empty
 """No annotation, or no default."""
@@ -39,7 +39,7 @@ class Parameter(msgspec.Struct, frozen=True):
     default: Any
 
 
-class Plan(msgspec.Struct, frozen=True):
+class HandlerPlan(msgspec.Struct, frozen=True):
     """What calling the function takes.
 
     `name` is what callers know it by, `title` the function's own name; `positional` are the
@@ -61,7 +61,7 @@ class Plan(msgspec.Struct, frozen=True):
     is_generator: bool
 
 
-def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool") -> Plan:
+def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool") -> HandlerPlan:
     """The plan of a function, method, partial or callable object.
 
     Raises:
@@ -104,7 +104,7 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
             continue
         parameters.append(Parameter(parameter.name, annotation, parameter.default))
     called = _called(function)
-    return Plan(
+    return HandlerPlan(
         name=name,
         title=type(function).__name__ if _is_object(function) else getattr(_described(function), "__name__", name),
         function=function,

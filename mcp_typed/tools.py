@@ -20,8 +20,8 @@ from pydantic import ValidationError
 from mcp_core import MCPError, RequestContext, codec
 from mcp_core import types as t
 from mcp_core.backend import spawn_detached
-from mcp_core.journal import Journal
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.queue_logger import QueueLogger
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.revisions import is_modern
 from mcp_core.threads import MAX_WAITING, PoolBusy, WorkerThreads
 from mcp_typed.arguments import Arguments, Unknown
@@ -43,11 +43,11 @@ from mcp_typed.plain import ITEMS, NonFinite, Unsendable, to_json
 from mcp_typed.report import report_arguments
 from mcp_typed.resolve import Resolvers
 from mcp_typed.results import Returns, asks_for_input, scalar_result
-from mcp_typed.signature import MISSING, Injected, Plan, inspect_function
+from mcp_typed.signature import MISSING, HandlerPlan, Injected, inspect_function
 
 __all__ = ["FunctionTool", "Policy"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 Run = Literal["thread", "inline"]
 InvalidArgumentsHook = Callable[[str, ValidationError], "str | t.CallToolResult | Awaitable[str | t.CallToolResult]"]
@@ -64,7 +64,7 @@ class Policy(msgspec.Struct, kw_only=True, frozen=True):
     """
 
     threads: WorkerThreads
-    sealer: RequestStateSealer
+    signer: RequestStateSigner
     mask_errors: bool = True
     run: Run = "thread"
     timeout: float | None = None
@@ -134,7 +134,7 @@ class FunctionTool:
         if structured_output is not None:
             switch("structured_output", structured_output)
         self.name: str = name or _name_of(function)
-        self.plan: Plan = inspect_function(function, self.name)
+        self.plan: HandlerPlan = inspect_function(function, self.name)
         self.policy = policy
         self._failures = Failures(self.name, mask_errors=policy.mask_errors)
         self._check_timeout()
@@ -145,7 +145,7 @@ class FunctionTool:
         self._returns = Returns(self.plan, structured_output=structured_output, inline_refs=policy.inline_refs)
         self._validate, self._scalar = self._arguments.validate, self._returns.scalar
         self._mirrored = self._arguments.mirrored
-        self._resolvers = Resolvers(self.plan, policy.sealer) if self.plan.resolved else None
+        self._resolvers = Resolvers(self.plan, policy.signer) if self.plan.resolved else None
         if self._resolvers is not None and asks_for_input(self.plan.returns):
             names = ", ".join(map(repr, self.plan.resolved))
             raise InvalidSignature(
@@ -158,7 +158,7 @@ class FunctionTool:
         self._inline = simple if policy.run == "inline" and not self.plan.is_async else None
         self._async = simple if self.plan.is_async else None
         if not NAME.fullmatch(self.name):
-            _journal.warning("tool name %r is not made of 1 to 128 letters, digits, '_', '-' and '.'", self.name)
+            _log.warning("tool name %r is not made of 1 to 128 letters, digits, '_', '-' and '.'", self.name)
         self.listed: t.Tool = t.Tool(
             name=self.name,
             description=description or said,
@@ -261,7 +261,7 @@ class FunctionTool:
 
     def _invalid(self, ctx: RequestContext[Any], exc: ValidationError, params: t.RawCallToolParams) -> Any:
         hook = self.policy.on_invalid_arguments
-        _journal.debug("tool %s refused its arguments: %s", self.name, _names_in(params.arguments))
+        _log.debug("tool %s refused its arguments: %s", self.name, _names_in(params.arguments))
         if hook is None:
             return self._failures.refused(exc, report_arguments(exc))
         try:
@@ -330,7 +330,7 @@ class FunctionTool:
         """Make a call of a plain function of the author's where such functions run."""
         return call() if self.policy.run == "inline" else await self.policy.threads.run(call)
 
-    async def call_plan(self, plan: Plan, keywords: dict[str, Any]) -> Any:
+    async def call_plan(self, plan: HandlerPlan, keywords: dict[str, Any]) -> Any:
         """Call a function by its plan, wherever such functions run."""
         function = plan.function
         positional = [keywords.pop(name) for name in plan.positional]
@@ -423,7 +423,7 @@ class _Calling:
         }
         return {name: what(self._ctx) if isinstance(what, type) else given[what] for name, what in wanted.items()}
 
-    async def invoke(self, plan: Plan, keywords: dict[str, Any]) -> Any:
+    async def invoke(self, plan: HandlerPlan, keywords: dict[str, Any]) -> Any:
         """Call a function by its plan, wherever such functions run."""
         return await self._tool.call_plan(plan, keywords)
 
@@ -510,7 +510,7 @@ def _names_in(arguments: bytes | msgspec.Raw) -> str:
     """The names of the first arguments that were sent, without their values."""
     try:
         names = list(itertools.islice(_named(arguments), _NAMES + 1))
-    except (codec.Misfit, codec.Undecodable):
+    except (codec.ValidationError, codec.DecodeError):
         return ""
     shown = [name[:_NAMES_LENGTH] for name in names[:_NAMES]]
     return ", ".join([*shown, "..."] if len(names) > _NAMES else shown)

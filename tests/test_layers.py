@@ -28,11 +28,11 @@ SUBPACKAGES = (
 )
 
 CORE = (
-    ("errors", "revisions", "journal", "channel", "auth", "endings"),
-    ("codec", "leaving"),
+    ("errors", "revisions", "queue_logger", "channel", "auth", "close_callbacks"),
+    ("codec", "process_exit"),
     ("parameter_headers", "forms"),
     ("messages", "types"),
-    ("methods", "envelope", "checking"),
+    ("methods", "request_meta", "checking"),
     ("projection",),
     ("observers", "results", "subscriptions"),
     ("session",),
@@ -48,7 +48,17 @@ CORE = (
 for `types` inside itself."""
 
 TYPED = (
-    ("annotations", "asking", "cancellation", "inspector", "media", "report", "mirrored", "missing", "terminal"),
+    (
+        "annotations",
+        "asking",
+        "cancellation",
+        "inspector",
+        "media",
+        "report",
+        "header_arguments",
+        "missing",
+        "terminal",
+    ),
     ("tracebacks",),
     ("errors",),
     ("plain", "options"),

@@ -12,14 +12,14 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any, Protocol, cast
 
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = [
     "Backend",
-    "Job",
+    "BackgroundTask",
     "Pollable",
     "Timer",
-    "Waiter",
+    "Future",
     "current_backend",
     "current_task",
     "has_running_loop",
@@ -31,10 +31,10 @@ __all__ = [
     "spawn_detached",
 ]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
-class Job(Protocol):
+class BackgroundTask(Protocol):
     """A coroutine that is running."""
 
     def cancel(self) -> object:
@@ -71,14 +71,14 @@ class Pollable(Protocol):
         ...
 
 
-class Waiter(Protocol):
+class Future(Protocol):
     """One task waiting for one value or failure. The first of them wins; later ones are ignored."""
 
-    def set(self, value: Any) -> None:
+    def set_result(self, value: Any) -> None:
         """Wake the task with a value."""
         ...
 
-    def fail(self, error: BaseException) -> None:
+    def set_exception(self, error: BaseException) -> None:
         """Wake the task with an exception."""
         ...
 
@@ -93,15 +93,15 @@ class Backend(Protocol):
     Used from the loop's own thread only, except for `call_threadsafe`.
     """
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> Job:
+    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> BackgroundTask:
         """Run a coroutine that lets no exception out.
 
         `done` is called when it has ended, even if it was cancelled before it started.
         """
         ...
 
-    def waiter(self) -> Waiter:
-        """A new waiter."""
+    def create_future(self) -> Future:
+        """A new future."""
         ...
 
     def call_soon(self, call: Callable[[], None], /) -> object:
@@ -185,7 +185,7 @@ def raise_cancelled(group: BaseExceptionGroup[BaseException], kind: type[BaseExc
     if cancelled is None or (failures is not None and holds(failures, KeyboardInterrupt)):
         raise group
     if failures is not None:
-        _journal.error("work failed while it was being cancelled", exc=failures)
+        _log.error("work failed while it was being cancelled", exc=failures)
     raise cancelled
 
 

@@ -10,14 +10,14 @@ from functools import partial
 from typing import Any, Final
 
 from mcp_core.backend import current_task, holds, raise_cancelled
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["PATIENCE", "AsyncioBackend"]
 
 PATIENCE: Final = 1.0
 """Seconds that cancelled work has to end when its backend is left."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 # Python 3.12 can run a task's first step at once: a handler that never waits costs
 # no turn of the loop.
@@ -29,7 +29,7 @@ class AsyncioBackend:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._jobs: set[_Job] = set()
+        self._jobs: set[_BackgroundTask] = set()
         self._new_task = _task_maker(self._loop)
         self.call_soon: Callable[[Callable[[], None]], Any] = self._loop.call_soon
 
@@ -59,16 +59,16 @@ class AsyncioBackend:
             await asyncio.wait([job.task for job in self._jobs], timeout=left)
             await asyncio.sleep(0)  # the callbacks of those that never started
         if self._jobs:
-            _journal.error("%d handlers go on after their cancellation; they are left behind", len(self._jobs))
+            _log.error("%d handlers go on after their cancellation; they are left behind", len(self._jobs))
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
-        job = _Job(self._jobs, work, done)
+    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _BackgroundTask:
+        job = _BackgroundTask(self._jobs, work, done)
         self._jobs.add(job)
         job.task = self._new_task(job.run())
         return job
 
-    def waiter(self) -> _Waiter:
-        return _Waiter(self._loop.create_future())
+    def create_future(self) -> _Future:
+        return _Future(self._loop.create_future())
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         return self._loop.call_later(seconds, call)
@@ -98,7 +98,7 @@ def _task_maker(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any
     return partial(task, loop=loop)
 
 
-class _Job:
+class _BackgroundTask:
     """A task, and what is to be done at its end.
 
     The end is noted by the task itself: a done callback would cost each request a turn
@@ -109,7 +109,9 @@ class _Job:
 
     task: asyncio.Task[None]
 
-    def __init__(self, jobs: set[_Job], work: Coroutine[Any, Any, None], done: Callable[[], None] | None) -> None:
+    def __init__(
+        self, jobs: set[_BackgroundTask], work: Coroutine[Any, Any, None], done: Callable[[], None] | None
+    ) -> None:
         self._jobs = jobs
         self._work = work
         self._done = done
@@ -121,7 +123,7 @@ class _Job:
         try:
             await self._work
         except Exception as exc:
-            _journal.error("a background task failed", exc=exc)
+            _log.error("a background task failed", exc=exc)
         except BaseExceptionGroup as group:
             raise_cancelled(group, asyncio.CancelledError)
         finally:
@@ -161,17 +163,17 @@ class _Job:
             done()
 
 
-class _Waiter:
+class _Future:
     __slots__ = ("_future",)
 
     def __init__(self, future: asyncio.Future[Any]) -> None:
         self._future = future
 
-    def set(self, value: Any) -> None:
+    def set_result(self, value: Any) -> None:
         if not self._future.done():
             self._future.set_result(value)
 
-    def fail(self, error: BaseException) -> None:
+    def set_exception(self, error: BaseException) -> None:
         if not self._future.done():
             self._future.set_exception(error)
             # The waiting task may be gone; asyncio would report the failure as never retrieved.

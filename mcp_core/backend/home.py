@@ -10,11 +10,11 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["Bus", "Home", "running_loop", "subscribed"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 def running_loop() -> Any:
@@ -91,14 +91,14 @@ def subscribed(bus: Bus, listener: Callable[[Any], None], *, anywhere: bool = Fa
             try:
                 ends.pop()()
             except Exception as exc:
-                _journal.error("the call that %s returned raised", type(bus).__name__, exc=exc)
+                _log.error("the call that %s returned raised", type(bus).__name__, exc=exc)
 
     def call(event: Any) -> None:
         if not is_over:
             try:
                 listener(event)
             except Exception as exc:  # on trio it would end the program
-                _journal.error("a subscription listener raised", exc=exc)
+                _log.error("a subscription listener raised", exc=exc)
 
     def heard(event: Any) -> None:
         if home is None or home.is_here():
@@ -111,12 +111,12 @@ def subscribed(bus: Bus, listener: Callable[[Any], None], *, anywhere: bool = Fa
     try:
         end: Any = bus.subscribe(heard)
     except Exception as exc:
-        _journal.error("%s.subscribe raised; changes are not announced", type(bus).__name__, exc=exc)
+        _log.error("%s.subscribe raised; changes are not announced", type(bus).__name__, exc=exc)
         return remove
     if callable(end):
         ends.append(cast("Callable[[], None]", end))
     else:
-        _journal.error("%s.subscribe returned %.100r; expected a call that ends it", type(bus).__name__, end)
+        _log.error("%s.subscribe returned %.100r; expected a call that ends it", type(bus).__name__, end)
     return remove
 
 

@@ -7,16 +7,16 @@ the caller's own cancellation.
 Theory of operation. To watch a handler (has its client disconnected?) takes a second task and a cancel
 scope, which cost more than most handlers. So its coroutine is driven by hand first:
 
-    first_step(work)   send(None) -> StopIteration: done, nothing was set up
-                       send(None) -> a future:      Rest(work, future)
+    start_eagerly(work)   send(None) -> StopIteration: done, nothing was set up
+                       send(None) -> a future:      SuspendedCoroutine(work, future)
     interruptible(rest).finish()    yields that future as if it had come just now, then drives the rest
 
 This works on asyncio because a coroutine may be resumed by any frame of the same task: the future that it
-has yielded is yielded again by `Rest.__await__`, and what is sent or thrown goes to the coroutine. The
+has yielded is yielded again by `SuspendedCoroutine.__await__`, and what is sent or thrown goes to the coroutine. The
 task must be the same one throughout (`current_task`, `timeout` and anyio's scopes remember it).
 
 On trio it does not: a scope must be opened before the scopes inside it, and the handler may have opened
-one in its first step. There `steps_by_hand()` is false, and everything runs inside the scope.
+one in its first step. There `supports_eager_start()` is false, and everything runs inside the scope.
 
 On asyncio the interruption is `task.cancel()` without a scope, and `uncancel()` after it, so that an outer
 cancellation that comes at the same time is not lost: `interrupted` says whose it was.
@@ -31,7 +31,14 @@ from typing import Any, Protocol
 
 from mcp_core.backend import running_library
 
-__all__ = ["Interruptible", "Rest", "beside", "first_step", "interruptible", "steps_by_hand"]
+__all__ = [
+    "Interruptible",
+    "SuspendedCoroutine",
+    "background_tasks",
+    "start_eagerly",
+    "interruptible",
+    "supports_eager_start",
+]
 
 
 class Interruptible(Protocol):
@@ -51,7 +58,7 @@ class Interruptible(Protocol):
         ...
 
 
-class Rest:
+class SuspendedCoroutine:
     """The rest of a coroutine whose first step was made by hand: to be awaited in the same task."""
 
     __slots__ = ("_steps", "_waits_for")
@@ -81,19 +88,19 @@ class Rest:
         self._steps.close()
 
 
-def first_step(work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
+def start_eagerly(work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
     """Make the first step of a coroutine: `True` and its value, or `False` and what is to be awaited for it.
 
-    In the task that awaits the rest, and only where `steps_by_hand()`.
+    In the task that awaits the rest, and only where `supports_eager_start()`.
     """
     try:
         waits_for = work.send(None)
     except StopIteration as end:
         return True, end.value
-    return False, Rest(work, waits_for)
+    return False, SuspendedCoroutine(work, waits_for)
 
 
-def steps_by_hand() -> bool:
+def supports_eager_start() -> bool:
     """Whether a first step may be made before the work becomes interruptible.
 
     On trio not: the scope that interrupts it has to be open before those of the work.
@@ -153,7 +160,9 @@ class _OnTrio:
 
 
 @asynccontextmanager
-async def beside(*works: Callable[[], Coroutine[Any, Any, None]], delay: float = 0.0) -> AsyncGenerator[None, None]:
+async def background_tasks(
+    *works: Callable[[], Coroutine[Any, Any, None]], delay: float = 0.0
+) -> AsyncGenerator[None, None]:
     """Other work while the body runs, ended with it.
 
     On asyncio without a scope around the body, whose own scopes may be open already; and

@@ -10,11 +10,11 @@ from typing import Any
 import trio
 
 from mcp_core.backend import current_task, holds, raise_cancelled
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["TrioBackend"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class TrioBackend:
@@ -42,21 +42,21 @@ class TrioBackend:
     @property
     def _nursery(self) -> trio.Nursery:
         if self._own is None:
-            raise RuntimeError("this backend has no jobs of its own")
+            raise RuntimeError("this backend has no tasks of its own")
         return self._own
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _Job:
-        job = _Job(done)
+    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _BackgroundTask:
+        task = _BackgroundTask(done)
         try:
-            self._nursery.start_soon(job.run, work)
+            self._nursery.start_soon(task.run, work)
         except RuntimeError:  # the nursery is closed: a message came while all ended
             work.close()
             if done is not None:
                 done()
-        return job
+        return task
 
-    def waiter(self) -> _Waiter:
-        return _Waiter()
+    def create_future(self) -> _Future:
+        return _Future()
 
     def call_soon(self, call: Callable[[], None]) -> None:
         self._token.run_sync_soon(call)
@@ -90,7 +90,7 @@ def _watchable(fd: int) -> bool:
     return not stat.S_ISREG(mode) and (not stat.S_ISCHR(mode) or os.isatty(fd))
 
 
-class _Job:
+class _BackgroundTask:
     def __init__(self, done: Callable[[], None] | None) -> None:
         self._scope = trio.CancelScope()
         self._done = done
@@ -107,18 +107,18 @@ class _Job:
                     await work
                 except Exception as exc:
                     # Out of here it would end the nursery, and everything else that goes on in it.
-                    _journal.error("a background task failed", exc=exc)
+                    _log.error("a background task failed", exc=exc)
                 except BaseExceptionGroup as group:
                     raise_cancelled(group, trio.Cancelled)
         finally:
-            # The owner of the callback usually holds the job: leave no cycle behind.
+            # The owner of the callback usually holds the task: leave no cycle behind.
             done, self._done = self._done, None
             if done is not None:
                 done()
 
     def is_own(self, exc: BaseException) -> bool:
         if isinstance(exc, GeneratorExit):
-            # Where the coroutine is closed from outside, no task runs, or one of another job.
+            # Where the coroutine is closed from outside, no task runs, or one of another task.
             return self._task is not None and current_task() is self._task
         return not holds(exc, trio.Cancelled)
 
@@ -140,18 +140,18 @@ class _Timer:
         self._scope.cancel()
 
 
-class _Waiter:
+class _Future:
     def __init__(self) -> None:
         self._ready = trio.Event()
         self._value: Any = None
         self._error: BaseException | None = None
 
-    def set(self, value: Any) -> None:
+    def set_result(self, value: Any) -> None:
         if not self._ready.is_set():
             self._value = value
             self._ready.set()
 
-    def fail(self, error: BaseException) -> None:
+    def set_exception(self, error: BaseException) -> None:
         if not self._ready.is_set():
             self._error = error
             self._ready.set()

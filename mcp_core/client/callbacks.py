@@ -16,11 +16,11 @@ from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.backend import has_running_loop, is_cancellation
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["Callbacks", "ClientRequestContext", "pass_on"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class ClientRequestContext(msgspec.Struct):
@@ -69,7 +69,7 @@ class Callbacks(msgspec.Struct):
             raise
         except BaseException as exc:
             pass_on(exc)
-            _journal.error("the callback for %s raised %s", ctx.method, type(exc).__name__, exc=exc)
+            _log.error("the callback for %s raised %s", ctx.method, type(exc).__name__, exc=exc)
             raise InternalError("Internal client error") from None
         if isinstance(value, t.ErrorData):
             raise MCPError.of(value.code, value.message, value.data)
@@ -101,7 +101,7 @@ def pass_on(exc: BaseException) -> None:
 def _typed(params: Any, kind: Any) -> Any:
     try:
         return codec.convert(params, kind)
-    except codec.Misfit as exc:
+    except codec.ValidationError as exc:
         raise InvalidParams(f"Invalid params: {exc}") from None
 
 

@@ -20,15 +20,14 @@ from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel
 from mcp_core.client.cache import CACHE_BYTES, ResponseCache
 from mcp_core.client.callbacks import Callbacks, ClientRequestContext, Elicit, ListRoots, Sample
-from mcp_core.client.deliveries import Deliveries
+from mcp_core.client.deadlines import READ_TIMEOUT, RequestDeadlines
 from mcp_core.client.listening import Subscription
+from mcp_core.client.notification_queue import NotificationQueue
 from mcp_core.client.options import check_callback, check_count, check_flag, check_instance, check_seconds
 from mcp_core.client.outputs import OutputSchemas
-from mcp_core.client.patience import READ_TIMEOUT, Patience
 from mcp_core.client.reading import read_result
 from mcp_core.client.targets import Raised, Target, opener
 from mcp_core.connection import Connection
-from mcp_core.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcp_core.errors import (
     ConnectionClosed,
     HTTPRefusal,
@@ -41,12 +40,13 @@ from mcp_core.errors import (
     RequestTimeout,
     UnsupportedProtocolVersion,
 )
-from mcp_core.journal import Complaints, Journal
-from mcp_core.journal import shown as shown_text
 from mcp_core.messages import Notification, Request, RequestId, encode_error, encode_notification, encode_response
 from mcp_core.methods import METHODS
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
+from mcp_core.queue_logger import shown as shown_text
+from mcp_core.request_meta import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcp_core.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, is_modern, newest_first
-from mcp_core.session import Handshake, own_id
+from mcp_core.session import Handshake, our_request_id
 
 __all__ = ["Client"]
 
@@ -78,7 +78,7 @@ _PROGRESS: Final = "progress_callback(progress, total, message)"
 
 _NOT_OPEN: Final = "the client is not open: use `async with Client(...)`"
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Any]
 LogSink: TypeAlias = Callable[[t.LoggingMessageNotificationParams], Any]
@@ -174,10 +174,10 @@ class Client:
         if self._cache is not None:
             self._cache.max_bytes = cache_max_bytes
         self._outputs = OutputSchemas(validate_structured_content)
-        self._complaints = Complaints(_journal)
+        self._warnings = RateLimitedWarnings(_log)
         self._answering = 0
-        self._deliveries: Deliveries | None = None
-        self._patience: Patience | None = None
+        self._notifications: NotificationQueue | None = None
+        self._deadlines: RequestDeadlines | None = None
         self._stack: AsyncExitStack | None = None
         self._connection: Connection | None = None
         self._backend: Backend | None = None
@@ -197,10 +197,10 @@ class Client:
         async with AsyncExitStack() as stack:
             stack.callback(self._forget)
             self._backend = backend = await stack.enter_async_context(open_backend())
-            self._deliveries = Deliveries(backend)
+            self._notifications = NotificationQueue(backend)
             if self._timeout is not None:
-                self._patience = Patience(backend, self._timeout, self._too_late)
-                stack.callback(self._patience.close)
+                self._deadlines = RequestDeadlines(backend, self._timeout, self._too_late)
+                stack.callback(self._deadlines.close)
             start = await stack.enter_async_context(self._open(backend))
             self._connection = start(self._connect)
             await self._negotiate()
@@ -208,15 +208,15 @@ class Client:
                 unasked = (
                     "logging_callback gets nothing from a 2026-07-28 server that is not asked: give log_level, too"
                 )
-                _journal.warning(unasked)
+                _log.warning(unasked)
             self._stack = stack.pop_all()
         return self
 
     async def __aexit__(self, kind: type[BaseException] | None, *exc: object) -> None:
         stack, self._stack = self._stack, None
         try:
-            if self._deliveries is not None and (kind is None or issubclass(kind, Exception)):
-                await self._deliveries.settled(CALLBACKS_END)
+            if self._notifications is not None and (kind is None or issubclass(kind, Exception)):
+                await self._notifications.settled(CALLBACKS_END)
         finally:
             self._revision = None
             if self._cache is not None:
@@ -227,7 +227,7 @@ class Client:
 
     def _forget(self) -> None:
         """Be closed, or not open after all."""
-        self._revision = self._connection = self._backend = self._deliveries = self._patience = None
+        self._revision = self._connection = self._backend = self._notifications = self._deadlines = None
 
     @property
     def protocol_version(self) -> str:
@@ -321,7 +321,7 @@ class Client:
     def _learn(self, info: Any, capabilities: t.ServerCapabilities, instructions: str | None) -> None:
         try:
             self.server_info = codec.convert(info, t.Implementation) if codec.is_object(info) else info
-        except codec.Misfit:
+        except codec.ValidationError:
             self.server_info = None  # it may be missing, so it may be useless too
         self.server_capabilities = capabilities
         self.instructions = instructions
@@ -374,14 +374,14 @@ class Client:
             return read_result(kept, kind or METHODS[method].result, method)
         changes = 0 if cache is None else cache.changes(method)
         own_request: RequestId = 0  # ours begin at 1
-        limit = self._patience if timeout is None else None
+        limit = self._deadlines if timeout is None else None
 
         def prepare(request_id: RequestId, given: Any) -> Any:
             nonlocal own_request
             own_request = request_id
             own = dict(self._envelope)
             if limit is not None:
-                limit.begin(request_id, method)
+                limit.start(request_id, method)
             if progress is not None:
                 own["progressToken"] = request_id
                 self._progress[request_id] = progress
@@ -552,7 +552,7 @@ class Client:
         self.protocol_version  # noqa: B018 - raises when the client is not open
         self._notify(method, params)
         with anyio.move_on_after(self._timeout) as scope:
-            await self._require().flow()
+            await self._require().wait_writable()
         if scope.cancelled_caught:
             raise RequestTimeout(f"{method} was not taken by the server within {self._timeout} seconds")
 
@@ -641,12 +641,12 @@ class Client:
             resource_subscriptions=resource_subscriptions or None,
         )
         subscription = Subscription(asked)
-        job = self._loop.spawn(self._listen(asked, subscription))
+        task = self._loop.spawn(self._listen(asked, subscription))
         try:
             await subscription.opened(LISTEN_TIMEOUT if self._timeout is None else min(self._timeout, LISTEN_TIMEOUT))
             yield subscription
         finally:
-            job.cancel()
+            task.cancel()
             subscription.close()
 
     async def _listen(self, asked: t.SubscriptionFilter, subscription: Subscription) -> None:
@@ -672,10 +672,10 @@ class Client:
     def _begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
         """Answer a request of the server's (handshake era)."""
         if peer.congested:
-            self._complaints.warning("a request %s goes unanswered: the server does not read answers", request.method)
+            self._warnings.warning("a request %s goes unanswered: the server does not read answers", request.method)
             return None
         if self._revision is None or is_modern(self._revision):
-            self._complaints.warning("a 2026-07-28 server sent the request %s; it is not answered", request.method)
+            self._warnings.warning("a 2026-07-28 server sent the request %s; it is not answered", request.method)
             return None
         if request.method == "ping":
             return encode_response(request.id, b"{}")
@@ -695,15 +695,15 @@ class Client:
         except MCPError as exc:
             return _error_answer(request.id, exc)
         except Exception as exc:
-            _journal.error("the answer to %s failed", shown_text(request.method), exc=exc)
+            _log.error("the answer to %s failed", shown_text(request.method), exc=exc)
             return _error_answer(request.id, InternalError("Internal client error"))
         finally:
             self._note_answering(-1)
 
     def _note_answering(self, step: int) -> None:
         self._answering += step
-        if self._patience is not None:
-            self._patience.answering = self._answering
+        if self._deadlines is not None:
+            self._deadlines.answering = self._answering
 
     def _take_notification(self, notification: Notification) -> None:
         """Take a notification of the server's. Never raises: one that is malformed is dropped."""
@@ -711,7 +711,7 @@ class Client:
             params: dict[str, Any] = codec.decode_any(notification.params)
             self._handle_notification(notification, params)
         except Exception as exc:
-            self._complaints.warning("a notification %s was dropped: %s", notification.method, exc)
+            self._warnings.warning("a notification %s was dropped: %s", notification.method, exc)
 
     def _handle_notification(self, notification: Notification, params: dict[str, Any]) -> None:
         method = notification.method
@@ -721,7 +721,7 @@ class Client:
             self._outputs.forget()
         if method == "notifications/cancelled" and self._ended_subscription(params):
             return
-        subscription = self._subscriptions.get(own_id((_meta_of(params) or {}).get(SUBSCRIPTION_ID)) or 0)
+        subscription = self._subscriptions.get(our_request_id((_meta_of(params) or {}).get(SUBSCRIPTION_ID)) or 0)
         if subscription is not None:
             subscription.take(method, params)
             return
@@ -734,28 +734,28 @@ class Client:
             self._deliver(size, self._message_sink, method, params)
 
     def _progressed(self, size: int, params: dict[str, Any]) -> None:
-        token = own_id(params.get("progressToken"))
+        token = our_request_id(params.get("progressToken"))
         sink = None if token is None else self._progress.get(token)
         if token is None or sink is None:
             return
         made = codec.convert(params, t.ProgressNotificationParams)
-        if self._patience is not None:
-            self._patience.sign(token)
+        if self._deadlines is not None:
+            self._deadlines.extend(token)
         self._deliver(size, sink, made.progress, made.total, made.message)
 
     def _deliver(self, size: int, sink: Callable[..., Any], *values: Any) -> None:
-        if self._deliveries is not None:
-            self._deliveries.put(size, sink, *values)
+        if self._notifications is not None:
+            self._notifications.put(size, sink, *values)
 
     def _ended_subscription(self, params: dict[str, Any]) -> bool:
         """Whether the server has ended a subscription of ours (R-SUB-08)."""
-        subscription = self._subscriptions.get(own_id(params.get("requestId")) or 0)
+        subscription = self._subscriptions.get(our_request_id(params.get("requestId")) or 0)
         if subscription is None:
             return False
         subscription.end()
         # Over HTTP its stream is still open, unless the server has closed it.
         self._require().expire(
-            own_id(params.get("requestId")) or 0, ConnectionClosed("the server ended the subscription")
+            our_request_id(params.get("requestId")) or 0, ConnectionClosed("the server ended the subscription")
         )
         return True
 
@@ -786,7 +786,7 @@ def _error_answer(request_id: RequestId, error: MCPError) -> bytes:
     try:
         return encode_error(request_id, error)
     except Exception as exc:
-        _journal.error("the error of a callback cannot be encoded", exc=exc)
+        _log.error("the error of a callback cannot be encoded", exc=exc)
         return encode_error(request_id, InternalError("Internal client error"))
 
 

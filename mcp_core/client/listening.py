@@ -60,7 +60,7 @@ class Subscription:
         """Take a notification that carries the subscription's id.
 
         Raises:
-            Misfit: The acknowledgement names no filter.
+            ValidationError: The acknowledgement names no filter.
         """
         if method == "notifications/subscriptions/acknowledged":
             self._acknowledge(params)

@@ -22,7 +22,7 @@ from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.client.schema_cost import MAX_CHECKS, SchemaCost, Unaffordable
 from mcp_core.errors import InvalidResult, MCPCoreError
-from mcp_core.journal import Journal, shown
+from mcp_core.queue_logger import QueueLogger, shown
 
 __all__ = ["LIST_SECONDS", "MAX_SCHEMA", "MAX_SCHEMAS", "MAX_VALUE", "OutputSchemas"]
 
@@ -38,7 +38,7 @@ MAX_VALUE: Final = 2**20
 LIST_SECONDS: Final = 10.0
 """Seconds that listing the tools may take, while the result of a call is held back for it."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 Pages = Callable[[], AsyncGenerator[list[t.Tool], None]]
 """Lists the tools, page by page."""
@@ -114,7 +114,7 @@ class OutputSchemas:
             try:
                 self._comparisons[name] = _Comparison(library, name, codec.decode_any(schema))
             except Exception as exc:  # what the library raises for schemas that are none is not documented
-                _journal.warning("the output schema of %s cannot be used: %s", shown(name), shown(str(exc)))
+                _log.warning("the output schema of %s cannot be used: %s", shown(name), shown(str(exc)))
 
     async def _list(self, pages: Pages) -> None:
         self._has_listed = True  # once, whatever comes of it
@@ -123,7 +123,7 @@ class OutputSchemas:
                 async for page in pages():
                     self.learn(page)
         except MCPCoreError as exc:
-            _journal.debug("the output schemas could not be listed: %s", shown(exc))
+            _log.debug("the output schemas could not be listed: %s", shown(exc))
 
 
 class _Comparison:
@@ -160,7 +160,7 @@ class _Comparison:
         except Exception as exc:  # the library's own limits, too
             if not self._has_said:
                 self._has_said = True
-                _journal.warning("the content of %s is not compared: %s", shown(self._name), shown(str(exc)))
+                _log.warning("the content of %s is not compared: %s", shown(self._name), shown(str(exc)))
         return None
 
 

@@ -18,13 +18,13 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidResult
-from mcp_core.journal import Journal
 from mcp_core.methods import METHODS
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.types.tools import read_structured_null
 
 __all__ = ["read_result"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 _KINDS = ("text", "image", "audio", "resource_link", "resource", "tool_use", "tool_result")
 
@@ -55,7 +55,7 @@ def read_result(raw: Raw, kind: Any, method: str) -> Any:
     """
     try:
         result = codec.decoder(kind)(raw)
-    except (codec.Misfit, codec.Undecodable) as exc:
+    except (codec.ValidationError, codec.DecodeError) as exc:
         return _second_reading(raw, kind, method, exc)
     if isinstance(result, t.CallToolResult):
         read_structured_null(result, raw)
@@ -104,7 +104,7 @@ def _readable(entries: list[Any], kind: Any, method: str) -> list[Any]:
         return entries  # a list of which nothing can be read is none
     if len(kept) < len(entries):
         # One record for them all: how many there are is the server's choice.
-        _journal.warning("%d entries of the answer to %s are left out: they are none", len(entries) - len(kept), method)
+        _log.warning("%d entries of the answer to %s are left out: they are none", len(entries) - len(kept), method)
     return kept
 
 
@@ -115,7 +115,7 @@ def _without_hints(entry: dict[str, Any]) -> dict[str, Any]:
 def _fits(entry: Any, kind: Any) -> bool:
     try:
         codec.convert(entry, kind)
-    except codec.Misfit:
+    except codec.ValidationError:
         return False
     return True
 

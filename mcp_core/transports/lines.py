@@ -12,7 +12,7 @@ Theory of operation. Two queues with one pump each, both in callbacks of the loo
 - `_waiting` counts the bytes of `_out` and `_unwritten`. Above `HIGH_WATER` the channel is
   congested: with back-pressure nothing more is read or delivered (a peer that does not read its
   responses must not have more of them made), and senders that await `drained` wait.
-- Room wakes one waiter a turn: what it sends is counted before the next one is woken.
+- Room wakes one future a turn: what it sends is counted before the next one is woken.
 - While the kernel takes less than it was given, `_unwritten` holds the rest, and `_out` waits.
 - A receiver that is full pauses delivery in the same way; `resume` continues it.
 - Lifetimes: `run` attaches the reader and ends with the input, or by `stop`; `release` detaches the
@@ -29,7 +29,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from mcp_core.backend import Backend, Pollable, Timer, Waiter
+from mcp_core.backend import Backend, Future, Pollable, Timer
 from mcp_core.channel import Receiver
 
 __all__ = ["HANG_UP", "HEAD", "MAX_MESSAGE", "LineChannel", "LineSplitter"]
@@ -141,7 +141,7 @@ class LineChannel:
         self._reading: Pollable | None = None  # `None` before `run`
         self._input_ended = False  # end of file; lines may still be undelivered
         self._stopped = False  # nothing more is delivered; `_done` is set
-        self._done: Waiter = backend.waiter()
+        self._done: Future = backend.create_future()
         self._out: list[bytes] = []  # sent since the last write, not joined yet
         self._waiting = 0  # bytes of `_out` and `_unwritten`
         self._written = 0  # bytes that the kernel has taken, ever: whether the peer reads
@@ -150,8 +150,8 @@ class LineChannel:
         self._flush_planned = False  # at most one flush a turn
         self._delivering = False  # `receive` may send, which must not deliver again
         self._writing: Pollable | None = None  # made when the kernel first takes less than all
-        self._drain_waiters: list[Waiter] = []  # woken one at a time, when there is room
-        self._empty_waiters: list[Waiter] = []  # woken together, when all is written
+        self._drain_waiters: list[Future] = []  # woken one at a time, when there is room
+        self._empty_waiters: list[Future] = []  # woken together, when all is written
         self._broken = False  # the read end is closed: what is sent is dropped
         self._was_blocking = _set_blocking(write_fd, False)
 
@@ -183,7 +183,7 @@ class LineChannel:
             self._looking.cancel()
         if self._reading is not None:
             self._reading.pause()
-        self._done.set(None)
+        self._done.set_result(None)
 
     def _readable(self) -> None:
         try:
@@ -284,23 +284,23 @@ class LineChannel:
     async def drained(self) -> None:
         """Wait until the send buffer has room, or the read end is closed. Wakes one at a time."""
         while self.congested:
-            waiter = self._backend.waiter()
-            self._drain_waiters.append(waiter)
+            future = self._backend.create_future()
+            self._drain_waiters.append(future)
             try:
-                await waiter.wait()
+                await future.wait()
             except BaseException:
                 # Its turn, if it has come already, must not be lost with it.
                 self._backend.call_soon(self._wake_one)
                 raise
             finally:
-                if waiter in self._drain_waiters:
-                    self._drain_waiters.remove(waiter)
+                if future in self._drain_waiters:
+                    self._drain_waiters.remove(future)
         # What this one writes comes after its next step, so the next may be woken then.
         self._backend.call_soon(self._wake_one)
 
     def _wake_one(self) -> None:
         if self._drain_waiters and not self.congested:
-            self._drain_waiters.pop(0).set(None)
+            self._drain_waiters.pop(0).set_result(None)
 
     def _planned_flush(self) -> None:
         self._flush_planned = False
@@ -336,8 +336,8 @@ class LineChannel:
                 self._gather()
         if self._writing is not None:
             self._writing.pause()
-        for waiter in self._empty_waiters:
-            waiter.set(None)
+        for future in self._empty_waiters:
+            future.set_result(None)
         self._wake_one()
         self._deliver()  # and read on, if reading was held
 
@@ -359,8 +359,8 @@ class LineChannel:
         self._waiting = 0
         if self._writing is not None:
             self._writing.pause()
-        for waiter in (*self._drain_waiters, *self._empty_waiters):
-            waiter.set(None)
+        for future in (*self._drain_waiters, *self._empty_waiters):
+            future.set_result(None)
         self.stop()
 
     async def flush(self, seconds: float) -> None:
@@ -368,14 +368,14 @@ class LineChannel:
         self._flush()
         if not self._waiting:
             return
-        waiter = self._backend.waiter()
-        self._empty_waiters.append(waiter)
-        timer = self._backend.call_later(seconds, lambda: waiter.set(None))
+        future = self._backend.create_future()
+        self._empty_waiters.append(future)
+        timer = self._backend.call_later(seconds, lambda: future.set_result(None))
         try:
-            await waiter.wait()
+            await future.wait()
         finally:
             timer.cancel()
-            self._empty_waiters.remove(waiter)
+            self._empty_waiters.remove(future)
 
 
 def _has_hung_up(fd: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-from mcp_core.backend import Backend, Waiter
+from mcp_core.backend import Backend, Future
 from mcp_core.channel import Receiver
 
 __all__ = ["HIGH_WATER", "MemoryChannel", "memory_pair"]
@@ -27,7 +27,7 @@ class MemoryChannel:
         self._other: MemoryChannel | None = None
         self._queue: deque[bytes] = deque()
         self._size = 0
-        self._waiters: list[Waiter] = []
+        self._waiters: list[Future] = []
         """Those of the other end, who wait for room in this queue."""
         self._planned = False
         self._closed = False
@@ -58,14 +58,14 @@ class MemoryChannel:
     async def drained(self) -> None:
         """Wait until the other end has taken most of it, or either end is closed."""
         while self.congested and self._other is not None:
-            waiter = self._backend.waiter()
+            future = self._backend.create_future()
             waiters = self._other._waiters
-            waiters.append(waiter)
+            waiters.append(future)
             try:
-                await waiter.wait()
+                await future.wait()
             finally:
-                if waiter in waiters:  # cancelled before its turn came
-                    waiters.remove(waiter)
+                if future in waiters:  # cancelled before its turn came
+                    waiters.remove(future)
 
     def resume(self) -> None:
         """Hand over what waited for the receiver to have room."""
@@ -100,8 +100,8 @@ class MemoryChannel:
     def _wake(self) -> None:
         waiters = list(self._waiters)
         self._waiters.clear()
-        for waiter in waiters:
-            waiter.set(None)
+        for future in waiters:
+            future.set_result(None)
 
 
 def memory_pair(backend: Backend) -> tuple[MemoryChannel, MemoryChannel]:

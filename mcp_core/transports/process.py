@@ -23,7 +23,7 @@ from mcp_core.backend import Backend
 from mcp_core.channel import Receiver
 from mcp_core.codec import type_of
 from mcp_core.errors import ConnectionClosed
-from mcp_core.journal import shown
+from mcp_core.queue_logger import shown
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 
 __all__ = ["StdioServerParameters", "open_process", "signal_group"]

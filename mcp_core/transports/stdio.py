@@ -15,7 +15,7 @@ from contextlib import AsyncExitStack, contextmanager
 from typing import Any, Final
 
 from mcp_core.backend import open_backend
-from mcp_core.leaving import leaving
+from mcp_core.process_exit import leaving
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 from mcp_core.transports.signals import stopped_by_signals
 
@@ -46,7 +46,7 @@ async def serve_stdio(
 
                     def stop() -> None:
                         channel.release()
-                        connection.hurry()
+                        connection.abort_drain()
 
                     server.on_lifespan_failure(channel.stop)
                     with stopped_by_signals(backend, stop):

@@ -34,7 +34,7 @@ class InputRequiredResult(Result, kw_only=True):
     """The call needs input first. The client retries it with answers and state.
 
     At least one of the two members is given. `request_state` comes back as the client
-    was given it, from anyone: seal it (`mcp_core.request_state`) if it steers anything.
+    was given it, from anyone: sign it (`mcp_core.request_state`) if it steers anything.
     """
 
     result_type: str = "input_required"

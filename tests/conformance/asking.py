@@ -21,7 +21,7 @@ import msgspec
 
 from mcp_core import RequestContext
 from mcp_core import types as t
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 
 __all__ = ["Answers", "Form", "Question", "Roots", "Sample", "ask", "carried", "entered", "form_schema", "said"]
 
@@ -31,7 +31,7 @@ STATELESS: Final = "2026-07-28"
 Params: TypeAlias = t.CallToolRequestParams | t.GetPromptRequestParams | t.ReadResourceRequestParams
 A = TypeVar("A", bound=t.Result)
 
-_states: Final = RequestStateSealer()
+_states: Final = RequestStateSigner()
 
 
 # --- questions ----------------------------------------------------------------------------
@@ -148,7 +148,7 @@ async def ask(
         return Answers(found)
     return t.InputRequiredResult(
         input_requests={question.key: question.as_input() for question in questions},
-        request_state=None if state is None else _states.seal(ctx, state),
+        request_state=None if state is None else _states.sign(ctx, state),
     )
 
 
@@ -158,7 +158,7 @@ def carried(ctx: RequestContext, params: Params) -> Any:
     Raises:
         InvalidParams: It is not what this server gave out for this call.
     """
-    return None if params.request_state is None else _states.open(ctx, params.request_state)
+    return None if params.request_state is None else _states.verify(ctx, params.request_state)
 
 
 # --- what is in a question, what is in an answer ------------------------------------------

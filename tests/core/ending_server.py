@@ -1,6 +1,6 @@
 """A process that does not want to end: `python -m tests.core.ending_server LOOP SETTING [BOUND=SECONDS ...]`.
 
-`BOUND` is a constant of the library that is to be another here: `mcp_core.leaving.PATIENCE=0.1`.
+`BOUND` is a constant of the library that is to be another here: `mcp_core.process_exit.PATIENCE=0.1`.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import pytest
 
 from mcp_core import Client, RequestContext, Server, connection, listening
 from mcp_core.backend import open_backend
-from mcp_core.connection import MAX_NOTICE_BYTES, MAX_NOTICES, Connection
+from mcp_core.connection import MAX_NOTIFICATION_BYTES, MAX_NOTIFICATIONS, Connection
 from mcp_core.subscriptions import (
     MAX_SUBSCRIPTIONS,
     MAX_URI,
@@ -147,15 +147,15 @@ async def test_reading_stops_while_notifications_wait_and_goes_on(transport: Any
         ends.send(line(modern("last", "server/discover")))
         await until(lambda: ends.served.is_full)
         await anyio.sleep(0.05)
-        assert len(ends.served._notices) <= MAX_NOTICES
-        assert ends.served._notice_bytes <= MAX_NOTICE_BYTES + size + 200
+        assert len(ends.served._notifications) <= MAX_NOTIFICATIONS
+        assert ends.served._notification_bytes <= MAX_NOTIFICATION_BYTES + size + 200
         assert not ends.inbox.messages
         slow.gate.set()
         assert "result" in await ends.answered("last")
         await until(lambda: len(slow.seen) == count)
         assert slow.seen == list(range(count))
         await until(lambda: not ends.served.is_full)
-        assert (ends.served._notice_bytes, len(ends.served._notices)) == (0, 0)
+        assert (ends.served._notification_bytes, len(ends.served._notifications)) == (0, 0)
 
 
 @pytest.mark.fault("S-34")
@@ -187,13 +187,13 @@ async def test_a_handler_that_asks_the_client_is_answered_while_full(
     async with transport(server) as ends:
         ends.send(shake(roots={}))
         await ends.answered(0)
-        for n in range(MAX_NOTICES + 50):
+        for n in range(MAX_NOTIFICATIONS + 50):
             ends.notice(n)
         await until(lambda: b"roots/list" in ends.inbox.messages[-1])
         request_id = json.loads(ends.inbox.messages[-1])["id"]
         ends.send(line({"jsonrpc": "2.0", "id": request_id, "result": {"roots": [{"uri": "file:///a"}]}}))
         await until(lambda: asked == [1])
-        await until(lambda: not ends.served._notices)
+        await until(lambda: not ends.served._notifications)
 
 
 @pytest.mark.fault("S-34")
@@ -201,14 +201,14 @@ async def test_a_handler_that_asks_the_client_is_answered_while_full(
 async def test_a_handler_that_never_ends_does_not_stop_the_reading_for_ever(
     transport: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(connection, "NOTICE_PATIENCE", 0.01)
+    monkeypatch.setattr(connection, "NOTIFICATION_TIMEOUT", 0.01)
     slow = Slow()
     async with transport(slow.server) as ends:
-        for n in range(4 * MAX_NOTICES + 100):
+        for n in range(4 * MAX_NOTIFICATIONS + 100):
             ends.notice(n)
         ends.send(line(modern("last", "server/discover")))
         assert "result" in await ends.answered("last")
-        assert len(ends.served._notices) == 4 * MAX_NOTICES
+        assert len(ends.served._notifications) == 4 * MAX_NOTIFICATIONS
     flush_logs()
     assert "was dropped: too many wait" in caplog.text
 

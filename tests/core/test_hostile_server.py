@@ -32,10 +32,10 @@ from mcp_core import (
 )
 from mcp_core import types as t
 from mcp_core.client import client as client_module
-from mcp_core.client import deliveries, listening
+from mcp_core.client import listening, notification_queue
 from mcp_core.client.reading import read_result
 from mcp_core.errors import InputRoundsExceeded, InvalidRequest, InvalidResult
-from mcp_core.journal import MAX_COMPLAINTS
+from mcp_core.queue_logger import MAX_WARNINGS
 from mcp_core.subscriptions import Event, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
 from tests.interop.watching import Heard
@@ -233,14 +233,14 @@ async def test_what_is_logged_about_a_server_has_an_end(caplog: pytest.LogCaptur
         await client.call_tool("x")
     flush_logs()
     records = [record.getMessage() for record in caplog.records]
-    assert len(records) == MAX_COMPLAINTS + 1
+    assert len(records) == MAX_WARNINGS + 1
     assert max(map(len, records)) < 400
 
 
 async def test_notifications_that_nobody_takes_are_bounded(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(deliveries, "MAX_WAITING", 50)
+    monkeypatch.setattr(notification_queue, "MAX_WAITING", 50)
     release = anyio.Event()
     heard: list[int] = []
 
@@ -259,7 +259,7 @@ async def test_notifications_that_nobody_takes_are_bounded(
 
 
 async def test_so_are_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(deliveries, "MAX_WAITING_BYTES", 10_000)
+    monkeypatch.setattr(notification_queue, "MAX_WAITING_BYTES", 10_000)
     release = anyio.Event()
     heard: list[int] = []
 
@@ -570,17 +570,17 @@ async def test_a_request_is_given_up_in_the_end() -> None:
 
 async def test_progress_is_a_sign_of_life_up_to_a_limit() -> None:
     from mcp_core.backend import open_backend
-    from mcp_core.client.patience import LONGEST, Patience
+    from mcp_core.client.deadlines import LONGEST, RequestDeadlines
 
     given_up: list[tuple[Any, str]] = []
     async with open_backend() as backend:
-        patience = Patience(backend, 0.1, lambda request_id, method: given_up.append((request_id, method)))
-        patience.begin(1, "quiet")
-        patience.begin(2, "busy")
+        patience = RequestDeadlines(backend, 0.1, lambda request_id, method: given_up.append((request_id, method)))
+        patience.start(1, "quiet")
+        patience.start(2, "busy")
         with anyio.fail_after(SECONDS):
             began = time.monotonic()
             while len(given_up) < 2:
-                patience.sign(2)
+                patience.extend(2)
                 await anyio.sleep(0.005)
             assert time.monotonic() - began >= 0.1 * LONGEST
         patience.close()

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from mcp_core import journal
-from mcp_core.journal import DEPTH, MAX_ARGUMENT, MAX_TRACEBACK, Journal
+from mcp_core import queue_logger
+from mcp_core.queue_logger import DEPTH, MAX_ARGUMENT, MAX_TRACEBACK, QueueLogger
 from mcp_core.testing import RawPeer, flush_logs
 from tests.core.peers import echo_server, notification
 
-log = Journal("mcp_core.test_log_records")
+log = QueueLogger("mcp_core.test_log_records")
 HOSTILE = "x\n2026-12-01 CRITICAL root: forged\r\x1b[2J\x00\x07\x7f\x85\x9b\u2028\u2029\ttab"
 CONTROLS = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)]
 
@@ -118,17 +118,17 @@ async def test_messages_of_a_peer_do_not_forge_records(caplog: pytest.LogCapture
 def test_so_many_records_wait_for_a_slow_handler(caplog: pytest.LogCaptureFixture) -> None:
     class Stuck(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
-            with journal._news:  # the writer waits here, as in a handler that blocks
+            with queue_logger._news:  # the writer waits here, as in a handler that blocks
                 return
 
     logger = logging.getLogger("mcp_core.test_log_records")
     stuck = Stuck()
     logger.addHandler(stuck)
     try:
-        with journal._news:
+        with queue_logger._news:
             for n in range(3 * DEPTH):
                 log.warning("%d", n)
-            assert len(journal._records) <= DEPTH
+            assert len(queue_logger._records) <= DEPTH
         flush_logs()
     finally:
         logger.removeHandler(stuck)

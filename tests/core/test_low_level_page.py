@@ -259,9 +259,9 @@ async def test_a_request_state_is_passed_through_as_it_came() -> None:
         return CallToolResult(content=[], structured_content=[params.request_state, params.input_responses])
 
     server = Server("x", on_call_tool=call)
-    params = {"name": "x", "requestState": "not sealed", "inputResponses": {"a": {"action": "cancel", "x": None}}}
+    params = {"name": "x", "requestState": "not signed", "inputResponses": {"a": {"action": "cancel", "x": None}}}
     answer = await modern(server, "tools/call", params)
-    assert answer["result"]["structuredContent"] == ["not sealed", {"a": {"action": "cancel", "x": None}}]
+    assert answer["result"]["structuredContent"] == ["not signed", {"a": {"action": "cancel", "x": None}}]
 
 
 @pytest.mark.observed("S-463")

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mcp_core import Client, RequestContext, Server
-from mcp_core.parameter_headers import MAX_NAME, InvalidMark, parameter_headers
+from mcp_core.parameter_headers import MAX_NAME, InvalidHeaderAnnotation, parameter_headers
 from mcp_core.types import ListToolsResult, PaginatedRequestParams, Tool
 from mcp_typed import InvalidSignature, MCPServer
 
@@ -95,14 +95,14 @@ def test_values_in_a_schema_are_no_marks(keyword: str) -> None:
     ["", " ", "a b", "a:b", "a/b", "a(b)", "é", "a\n", "\na", "a\r\nX", "a\x00", "a\t", '"a"', "a,b", "[a]", "a="],
 )
 def test_a_mark_is_a_header_name(name: str) -> None:
-    with pytest.raises(InvalidMark, match=r"'place\.a': x-mcp-header must be a header name"):
+    with pytest.raises(InvalidHeaderAnnotation, match=r"'place\.a': x-mcp-header must be a header name"):
         parameter_headers(properties(place=properties(a=marked(name))))
 
 
 @pytest.mark.requirement("R-HTTP-21")
 @pytest.mark.parametrize("name", [None, 5, True, ["A"], {"name": "A"}], ids=str)
 def test_a_mark_is_text(name: Any) -> None:
-    with pytest.raises(InvalidMark, match="'a': x-mcp-header must be a header name"):
+    with pytest.raises(InvalidHeaderAnnotation, match="'a': x-mcp-header must be a header name"):
         parameter_headers(properties(a=marked(name)))
 
 
@@ -111,7 +111,9 @@ def test_a_mark_is_text(name: Any) -> None:
     "kind", ["number", "object", "array", "null", ["string"], ["string", "null"], "text", None], ids=str
 )
 def test_only_integers_strings_and_booleans_are_marked(kind: Any) -> None:
-    with pytest.raises(InvalidMark, match="'a': x-mcp-header is only permitted on integer/string/boolean properties"):
+    with pytest.raises(
+        InvalidHeaderAnnotation, match="'a': x-mcp-header is only permitted on integer/string/boolean properties"
+    ):
         parameter_headers(properties(a=marked("A", kind)))
 
 
@@ -127,7 +129,9 @@ def test_only_integers_strings_and_booleans_are_marked(kind: Any) -> None:
     ids=["no type", "optional", "a choice without a type", "a reference"],
 )
 def test_a_property_without_a_type_is_not_marked(shown: dict[str, Any]) -> None:
-    with pytest.raises(InvalidMark, match="'a': x-mcp-header is only permitted on integer/string/boolean properties"):
+    with pytest.raises(
+        InvalidHeaderAnnotation, match="'a': x-mcp-header is only permitted on integer/string/boolean properties"
+    ):
         parameter_headers({**properties(a=shown), "$defs": {"A": {"type": "string"}}})
 
 
@@ -138,7 +142,7 @@ def test_a_header_belongs_to_one_property(one: str, other: str) -> None:
         properties(a=marked(one), b=marked(other)),
         properties(a=properties(b=marked(one)), b=marked(other, "integer")),
     ):
-        with pytest.raises(InvalidMark, match=f"'b': x-mcp-header '{other}' is taken by another property"):
+        with pytest.raises(InvalidHeaderAnnotation, match=f"'b': x-mcp-header '{other}' is taken by another property"):
             parameter_headers(schema)
 
 
@@ -171,7 +175,7 @@ NOT_REACHED = "x-mcp-header is only permitted on properties reached from the roo
 )
 def test_marks_are_reached_through_properties_alone(schema: dict[str, Any]) -> None:
     with pytest.raises(
-        InvalidMark, match="only permitted on properties reached from the root through properties alone"
+        InvalidHeaderAnnotation, match="only permitted on properties reached from the root through properties alone"
     ):
         parameter_headers(schema)
 
@@ -180,7 +184,7 @@ def test_marks_are_reached_through_properties_alone(schema: dict[str, Any]) -> N
 
 
 def header(name: Any) -> Any:
-    """Marks a parameter."""
+    """HeaderParameterCache a parameter."""
     return Field(json_schema_extra={"x-mcp-header": name})
 
 
@@ -303,7 +307,7 @@ async def test_a_mark_in_a_model_is_reached_where_the_schema_has_no_references()
 
 def test_the_name_of_a_header_has_a_length() -> None:
     assert parameter_headers({"properties": {"a": {"type": "string", "x-mcp-header": "H" * MAX_NAME}}})
-    with pytest.raises(InvalidMark) as caught:
+    with pytest.raises(InvalidHeaderAnnotation) as caught:
         parameter_headers({"properties": {"a\n" * 10_000: {"type": "string", "x-mcp-header": "H" * 10**6}}})
     assert len(str(caught.value)) < 500
     assert str(caught.value).isprintable()

@@ -23,7 +23,7 @@ BOUND = 20.0
 # The library's own bounds, a tenth of what they are, for processes that do wait until one has passed. What
 # ends within its bound keeps the whole of it. `tests/test_limits.py` holds what they are.
 SOON_LEFT: Final = (
-    "mcp_core.leaving.PATIENCE=0.1",
+    "mcp_core.process_exit.PATIENCE=0.1",
     "mcp_core.running.PATIENCE=0.1",
     "mcp_core.backend.asyncio.PATIENCE=0.1",
 )

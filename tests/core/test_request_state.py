@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 from msgspec import Raw
 
-from mcp_core import Client, MCPError, RequestContext, Server
+from mcp_core import Client, MCPDeprecationWarning, MCPError, RequestContext, Server, request_state
 from mcp_core.auth import AccessToken
 from mcp_core.errors import InvalidParams
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.testing import RawPeer
 from mcp_core.types import CallToolRequestParams, CallToolResult, InputRequiredResult, TextContent
 
@@ -26,15 +26,15 @@ class Clock:
         return self.now
 
 
-def counting(sealer: RequestStateSealer, principal: str = "") -> Server:
+def counting(signer: RequestStateSigner, principal: str = "") -> Server:
     """A server whose tool counts its rounds in the state, up to three."""
 
     async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         state = params.request_state
-        round_ = 0 if state is None else sealer.open(ctx, state, principal=principal)["round"]
+        round_ = 0 if state is None else signer.verify(ctx, state, principal=principal)["round"]
         if round_ == 3:
             return CallToolResult(content=[TextContent(text=f"after {round_}")])
-        return InputRequiredResult(request_state=sealer.seal(ctx, {"round": round_ + 1}, principal=principal))
+        return InputRequiredResult(request_state=signer.sign(ctx, {"round": round_ + 1}, principal=principal))
 
     return Server("state", on_call_tool=call_tool)
 
@@ -58,7 +58,7 @@ async def second_answer(server: Server, state: str, **changes: Any) -> Any:
 @pytest.mark.requirement("R-MRTR-05")
 @pytest.mark.requirement("R-MRTR-09")
 async def test_a_client_carries_the_state_through_every_round() -> None:
-    async with Client(counting(RequestStateSealer())) as client:
+    async with Client(counting(RequestStateSigner())) as client:
         result = await client.call_tool("count", {"a": 1})
     assert result.content == [TextContent(text="after 3")]
 
@@ -73,7 +73,7 @@ async def test_a_client_carries_the_state_through_every_round() -> None:
     ],
 )
 async def test_the_same_request_may_use_it(changes: dict[str, Any]) -> None:
-    server = counting(RequestStateSealer())
+    server = counting(RequestStateSigner())
     answer = await second_answer(server, await first_state(server), **changes)
     assert answer["result"]["resultType"] == "input_required"
 
@@ -86,7 +86,7 @@ REFUSED = {"code": -32602, "message": "Invalid or expired requestState", "data":
     "changes", [{"arguments": {"a": "é", "b": [2]}}, {"name": "other"}, {"arguments": {}}, {"extra": 1}]
 )
 async def test_another_request_may_not(changes: dict[str, Any]) -> None:
-    server = counting(RequestStateSealer())
+    server = counting(RequestStateSigner())
     answer = await second_answer(server, await first_state(server), **changes)
     assert answer["error"] == REFUSED
 
@@ -94,7 +94,7 @@ async def test_another_request_may_not(changes: dict[str, Any]) -> None:
 @pytest.mark.requirement("R-MRTR-05")
 @pytest.mark.parametrize("position", [0, 10, 60, -1])
 async def test_a_changed_state_is_refused(position: int) -> None:
-    server = counting(RequestStateSealer())
+    server = counting(RequestStateSigner())
     state = await first_state(server)
     changed = list(state)
     changed[position] = "A" if changed[position] != "A" else "z"
@@ -105,14 +105,14 @@ async def test_a_changed_state_is_refused(position: int) -> None:
 @pytest.mark.requirement("R-MRTR-05")
 @pytest.mark.parametrize("state", ["", "x", "é", "====", "A" * 43, "A" * 1000, "\x00"])
 async def test_nonsense_is_refused(state: str) -> None:
-    answer = await second_answer(counting(RequestStateSealer()), state)
+    answer = await second_answer(counting(RequestStateSigner()), state)
     assert answer["error"] == REFUSED
 
 
 @pytest.mark.requirement("R-MRTR-06")
 async def test_it_expires() -> None:
     clock = Clock()
-    server = counting(RequestStateSealer(ttl=60, clock=clock))
+    server = counting(RequestStateSigner(ttl=60, clock=clock))
     state = await first_state(server)
     clock.now += 59
     assert "result" in await second_answer(server, state)
@@ -122,25 +122,25 @@ async def test_it_expires() -> None:
 
 async def test_keys_can_be_changed() -> None:
     old, new = secrets.token_bytes(32), secrets.token_bytes(32)
-    state = await first_state(counting(RequestStateSealer([old])))
-    assert "result" in await second_answer(counting(RequestStateSealer([new, old])), state)
-    assert (await second_answer(counting(RequestStateSealer([new])), state))["error"] == REFUSED
+    state = await first_state(counting(RequestStateSigner([old])))
+    assert "result" in await second_answer(counting(RequestStateSigner([new, old])), state)
+    assert (await second_answer(counting(RequestStateSigner([new])), state))["error"] == REFUSED
 
 
 async def test_another_principal_is_refused() -> None:
     key = secrets.token_bytes(32)
-    state = await first_state(counting(RequestStateSealer([key]), "ann"))
-    assert "result" in await second_answer(counting(RequestStateSealer([key]), "ann"), state)
-    assert (await second_answer(counting(RequestStateSealer([key]), "bob"), state))["error"] == REFUSED
+    state = await first_state(counting(RequestStateSigner([key]), "ann"))
+    assert "result" in await second_answer(counting(RequestStateSigner([key]), "ann"), state)
+    assert (await second_answer(counting(RequestStateSigner([key]), "bob"), state))["error"] == REFUSED
 
 
 def test_short_keys_are_refused() -> None:
     with pytest.raises(ValueError, match="at least 32 bytes"):
-        RequestStateSealer([b"secret"])
+        RequestStateSigner([b"secret"])
 
 
 async def test_a_client_sees_the_refusal_as_an_error() -> None:
-    server = counting(RequestStateSealer())
+    server = counting(RequestStateSigner())
     async with Client(server) as client:
         with pytest.raises(MCPError, match="Invalid or expired requestState"):
             await client.request("tools/call", {**CALL, "requestState": "x"})
@@ -175,9 +175,9 @@ def token(client: str, subject: str | None = None, **claims: Any) -> AccessToken
     return AccessToken(token=secrets.token_hex(4), client_id=client, subject=subject, claims=claims)
 
 
-def opens(sealer: RequestStateSealer, state: str, ctx: RequestContext[Any], **more: Any) -> bool:
+def opens(signer: RequestStateSigner, state: str, ctx: RequestContext[Any], **more: Any) -> bool:
     try:
-        return bool(sealer.open(ctx, state, **more) == {"step": 1})
+        return bool(signer.verify(ctx, state, **more) == {"step": 1})
     except InvalidParams:
         return False
 
@@ -204,32 +204,32 @@ ALICE = token("alice", "a", iss="https://a")
     ],
 )
 def test_a_state_is_good_for_whom_and_what_it_was_sealed_for(other: dict[str, Any], opened: bool) -> None:
-    sealer = RequestStateSealer()
-    state = sealer.seal(request(auth=ALICE), {"step": 1})
-    assert opens(sealer, state, request(**other)) is opened
+    signer = RequestStateSigner()
+    state = signer.sign(request(auth=ALICE), {"step": 1})
+    assert opens(signer, state, request(**other)) is opened
 
 
 def test_a_principal_that_is_given_goes_before_the_token() -> None:
-    sealer = RequestStateSealer()
-    state = sealer.seal(request(auth=ALICE), {"step": 1}, principal="team")
-    assert opens(sealer, state, request(auth=token("bob")), principal="team")
-    assert not opens(sealer, state, request(auth=ALICE))
+    signer = RequestStateSigner()
+    state = signer.sign(request(auth=ALICE), {"step": 1}, principal="team")
+    assert opens(signer, state, request(auth=token("bob")), principal="team")
+    assert not opens(signer, state, request(auth=ALICE))
 
 
 def test_servers_of_one_name_and_key_may_have_audiences() -> None:
     keys = [secrets.token_bytes(32)]
-    state = RequestStateSealer(keys, audience="https://a").seal(request(), {"step": 1})
-    assert opens(RequestStateSealer(keys, audience="https://a"), state, request())
-    assert not opens(RequestStateSealer(keys, audience="https://b"), state, request())
+    state = RequestStateSigner(keys, audience="https://a").sign(request(), {"step": 1})
+    assert opens(RequestStateSigner(keys, audience="https://a"), state, request())
+    assert not opens(RequestStateSigner(keys, audience="https://b"), state, request())
 
 
 @pytest.mark.fault("S-17")
 @pytest.mark.parametrize("size", range(6))
 def test_a_state_has_one_spelling(size: int) -> None:
-    sealer = RequestStateSealer()
+    signer = RequestStateSigner()
     ctx = request()
-    state = sealer.seal(ctx, "x" * size)
-    assert sealer.open(ctx, state) == "x" * size
+    state = signer.sign(ctx, "x" * size)
+    assert signer.verify(ctx, state) == "x" * size
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
     others = [
         *(state[:-1] + last for last in alphabet),  # the last bits of Base64 may mean nothing
@@ -240,12 +240,12 @@ def test_a_state_has_one_spelling(size: int) -> None:
         f"{state[:5]}\r\n{state[5:]}",
         state.translate({ord("A"): "\uff21"}),
     ]
-    assert [other for other in others if other != state and _taken(sealer, ctx, other)] == []
+    assert [other for other in others if other != state and _taken(signer, ctx, other)] == []
 
 
-def _taken(sealer: RequestStateSealer, ctx: RequestContext[Any], state: str) -> bool:
+def _taken(signer: RequestStateSigner, ctx: RequestContext[Any], state: str) -> bool:
     try:
-        sealer.open(ctx, state)
+        signer.verify(ctx, state)
     except InvalidParams:
         return False
     return True
@@ -269,42 +269,42 @@ def _taken(sealer: RequestStateSealer, ctx: RequestContext[Any], state: str) -> 
     ids=str,
 )
 def test_other_arguments_are_another_request(first: bytes, second: bytes) -> None:
-    sealer = RequestStateSealer()
-    state = sealer.seal(request(b'{"n":' + first + b"}"), {"step": 1})
-    assert opens(sealer, state, request(b'{"n":' + first + b"}"))
-    assert not opens(sealer, state, request(b'{"n":' + second + b"}"))
+    signer = RequestStateSigner()
+    state = signer.sign(request(b'{"n":' + first + b"}"), {"step": 1})
+    assert opens(signer, state, request(b'{"n":' + first + b"}"))
+    assert not opens(signer, state, request(b'{"n":' + second + b"}"))
 
 
 @pytest.mark.parametrize("arguments", [b'{"n":1e400}', b'{"n":-1e999}'], ids=str)
 def test_arguments_that_cannot_be_told_apart_are_refused(arguments: bytes) -> None:
     with pytest.raises(InvalidParams, match="out of range"):
-        RequestStateSealer().seal(request(arguments), 1)
+        RequestStateSigner().sign(request(arguments), 1)
 
 
 @pytest.mark.parametrize(("now", "opened"), [(1000, True), (950, True), (900, False), (-1e9, False), (1601, False)])
 def test_a_clock_that_is_set_back_gives_a_state_no_longer_life(now: float, opened: bool) -> None:
     clock = Clock()
-    sealer = RequestStateSealer(clock=clock)
-    state = sealer.seal(request(), {"step": 1})
+    signer = RequestStateSigner(clock=clock)
+    state = signer.sign(request(), {"step": 1})
     clock.now = now
-    assert opens(sealer, state, request()) is opened
+    assert opens(signer, state, request()) is opened
 
 
 def test_a_state_has_a_size() -> None:
-    sealer = RequestStateSealer(max_size=1000)
-    assert opens(sealer, sealer.seal(request(), {"step": 1}), request())
+    signer = RequestStateSigner(max_size=1000)
+    assert opens(signer, signer.sign(request(), {"step": 1}), request())
     with pytest.raises(ValueError, match=r"the state takes \d+ characters, more than max_size=1000"):
-        sealer.seal(request(), "x" * 1000)
+        signer.sign(request(), "x" * 1000)
     keys = [secrets.token_bytes(32)]
-    long = RequestStateSealer(keys).seal(request(), "x" * 1000)
-    assert not _taken(RequestStateSealer(keys, max_size=1000), request(), long)
+    long = RequestStateSigner(keys).sign(request(), "x" * 1000)
+    assert not _taken(RequestStateSigner(keys, max_size=1000), request(), long)
 
 
 def test_a_state_that_is_too_long_is_not_read() -> None:
-    sealer, ctx, state = RequestStateSealer(), request(), "A" * 64_000_000
+    signer, ctx, state = RequestStateSigner(), request(), "A" * 64_000_000
     begun = time.process_time()
     for _ in range(20):
-        assert not _taken(sealer, ctx, state)
+        assert not _taken(signer, ctx, state)
     assert time.process_time() - begun < 1
 
 
@@ -327,4 +327,13 @@ def test_a_state_that_is_too_long_is_not_read() -> None:
 )
 def test_options_of_no_use_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=next(iter(options))):
-        RequestStateSealer(**options)
+        RequestStateSigner(**options)
+
+
+def test_the_old_name_of_the_signer_works_with_a_warning() -> None:
+    with pytest.warns(MCPDeprecationWarning, match="RequestStateSealer is now RequestStateSigner"):
+        old: Any = request_state.__getattr__("RequestStateSealer")
+    sealer, ctx = old(), RequestContext[Any](cast("Any", None), 1, "tools/call", Raw(b"{}"), "2026-07-28", {})
+    assert sealer.open(ctx, sealer.seal(ctx, {"step": 1})) == {"step": 1}
+    with pytest.raises(AttributeError, match="has no attribute 'Sealer'"):
+        request_state.__getattr__("Sealer")

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 from mcp_core.errors import InvalidParams
 from mcp_core.messages import decode_frame
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.testing import modern_meta
 from tests.fuzz.corpus import SHAPES, TEXTS
 from tests.fuzz.oracle import Tally, Violation, check_message
@@ -38,13 +38,13 @@ def _frame(data: bytes) -> object:
     return decode_frame(data)
 
 
-_sealer = RequestStateSealer([b"k" * 32])
+_signer = RequestStateSigner([b"k" * 32])
 _ctx: Any = SimpleNamespace(method="tools/call", params={"name": "x"}, auth=None, peer=None, server=None)
 
 
 def _state(data: bytes) -> object:
     try:
-        return _sealer.open(_ctx, data.decode("latin-1"))
+        return _signer.verify(_ctx, data.decode("latin-1"))
     except InvalidParams:
         return None
 
@@ -79,12 +79,12 @@ def _arguments(data: bytes) -> object:
 
 
 def _head(data: bytes) -> object:
-    from mcp_core.transports.streamable_http.heads import Head
+    from mcp_core.transports.streamable_http.parsed_headers import ParsedHeaders
 
     lines = tuple(
         (name.strip().lower(), value.strip()) for name, _, value in (line.partition(b":") for line in data.split(b"\n"))
     )
-    head = Head(lines)
+    head = ParsedHeaders(lines)
     return head.accepts, head.is_json, head.states_modern
 
 

@@ -25,7 +25,7 @@ from tests.fuzz.oracle import Tally, Violation, check_message
 from tests.fuzz.program import make_server
 from tests.http.asgi import BOTH, Exchange
 
-__all__ = ["Heads", "Request", "check_body", "request_of"]
+__all__ = ["RequestHeads", "Request", "check_body", "request_of"]
 
 ROUND: Final = 200
 GOES_AFTER: Final = 0.02
@@ -196,7 +196,7 @@ def check_body(status: int, kind: str, body: bytes) -> int:
     return 0
 
 
-class Heads:
+class RequestHeads:
     """Plays rounds against apps in this process, one of each set of options."""
 
     def __init__(self, tally: Tally, backend: Backend) -> None:
@@ -211,7 +211,7 @@ class Heads:
 
     @classmethod
     @asynccontextmanager
-    async def open(cls, tally: Tally) -> AsyncGenerator[Heads, None]:
+    async def open(cls, tally: Tally) -> AsyncGenerator[RequestHeads, None]:
         """The target."""
         async with open_backend() as backend:
             target = cls(tally, backend)

@@ -54,7 +54,7 @@ def _lazily(module: str, name: str) -> Opener:
 
 TARGETS: Final[dict[str, Opener]] = {
     "messages": _lazily("messages", "Messages"),
-    "heads": _lazily("heads", "Heads"),
+    "heads": _lazily("heads", "RequestHeads"),
     "client": _lazily("client", "Hostile"),
     "typed": _lazily("typed", "Typed"),
     "state": _lazily("state", "Sealed"),

@@ -1,6 +1,6 @@
-"""Target `state`: texts that may be sealed request states, or nearly, to `RequestStateSealer.open`.
+"""Target `state`: texts that may be signed request states, or nearly, to `RequestStateSigner.verify`.
 
-The invariant: what was sealed opens, for its own request and principal, in its one
+The invariant: what was signed opens, for its own request and principal, in its one
 spelling; anything else is `InvalidParams`, in time that is proportional to its size.
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from mcp_core import codec
 from mcp_core.errors import InvalidParams
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from tests.fuzz.corpus import TEXTS
 from tests.fuzz.oracle import Tally, Violation
 
@@ -47,12 +47,12 @@ def spoilt(rng: random.Random, state: str) -> str:
 
 
 class Sealed:
-    """Plays rounds against two sealers."""
+    """Plays rounds against two signers."""
 
     def __init__(self, tally: Tally) -> None:
         self._tally = tally
         keys = [bytes([number]) * 32 for number in range(2)]
-        self._sealers = [RequestStateSealer(keys), RequestStateSealer(keys[::-1])]
+        self._signers = [RequestStateSigner(keys), RequestStateSigner(keys[::-1])]
 
     @classmethod
     @asynccontextmanager
@@ -66,15 +66,15 @@ class Sealed:
             params = {"name": "x", "arguments": {"n": rng.randint(0, 3)}}
             ctx: Any = SimpleNamespace(method="tools/call", params=params, auth=None, peer=None, server=None)
             value, principal = rng.choice(VALUES), rng.choice(["", "ann"])
-            sealed = rng.choice(self._sealers).seal(ctx, value, principal=principal)
-            given = sealed
+            signed = rng.choice(self._signers).sign(ctx, value, principal=principal)
+            given = signed
             kind = rng.random()
             if kind < 0.02:
                 given = rng.choice(list(TEXTS.values()))(rng.choice([200, 20_000])).decode("latin-1")
             elif kind < 0.9:
-                given = spoilt(rng, sealed)
+                given = spoilt(rng, signed)
             other: Any = SimpleNamespace(method="tools/call", params={"name": "y"}, auth=None, peer=None, server=None)
-            right = given == sealed
+            right = given == signed
             if right and rng.random() < 0.3:
                 ctx, right = other, False
             elif right and rng.random() < 0.3:
@@ -87,7 +87,7 @@ class Sealed:
 
         def opened() -> Any:
             try:
-                return self._sealers[0].open(ctx, given, principal=principal)
+                return self._signers[0].verify(ctx, given, principal=principal)
             except InvalidParams:
                 return _REFUSED
 
@@ -100,7 +100,7 @@ class Sealed:
             if got is not wanted:
                 raise Violation(f"{given!r} was {'refused' if got is _REFUSED else 'opened'}")
         elif codec.to_json(got) != codec.to_json(wanted):
-            raise Violation(f"{wanted!r} was sealed, {got!r} came out")
+            raise Violation(f"{wanted!r} was signed, {got!r} came out")
 
 
 _REFUSED: Final = object()

@@ -19,7 +19,7 @@ import httpx2
 
 from mcp_core.errors import MCPCoreError
 from mcp_core.messages import Request
-from mcp_core.transports.http_client.session import Session
+from mcp_core.transports.http_client.session import SessionState
 from mcp_core.transports.http_client.streams import Awaited, Stream
 from mcp_core.transports.lines import HEAD, LineSplitter
 from tests.fuzz.corpus import TEXTS
@@ -149,7 +149,7 @@ async def read_events(pieces: list[bytes]) -> tuple[list[bytes], str]:
     taken: list[bytes] = []
     awaited = Awaited(Request(1, "tools/call", None), taken.append)  # type: ignore[arg-type]
     endpoint: Any = None
-    stream = Stream(endpoint, Session(), taken.append, awaited)
+    stream = Stream(endpoint, SessionState(), taken.append, awaited)
     response = httpx2.Response(
         200,
         headers={"content-type": "text/event-stream"},

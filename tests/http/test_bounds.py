@@ -17,12 +17,12 @@ from mcp_core.errors import LocalProtocolError
 from mcp_core.server import MAX_IDENTITY
 from mcp_core.subscriptions import MAX_SUBSCRIPTIONS, MAX_URI, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
-from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP
-from mcp_core.transports.streamable_http import handshake as handshake_module
+from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP, peers
+from mcp_core.transports.streamable_http import legacy_sessions as handshake_module
 from mcp_core.transports.streamable_http import sessions as sessions_module
 from mcp_core.transports.streamable_http.guards import MAX_HEADER_BYTES, MAX_HEADERS, MAX_MEDIA_TYPES
 from mcp_core.transports.streamable_http.media_types import accepted, is_json
-from mcp_core.transports.streamable_http.sessions import BACKLOG, Outbox, Session
+from mcp_core.transports.streamable_http.sessions import BACKLOG, HTTPSession, Outbox
 from tests.http.asgi import HTTP, HandshakeClient, ModernClient, Response, line
 
 
@@ -380,21 +380,21 @@ async def test_sessions_that_rest_make_room_where_all_are_used(monkeypatch: pyte
 
 @pytest.mark.fault("S-12")
 async def test_one_caller_has_a_part_of_the_sessions_at_most() -> None:
-    sessions = sessions_module.Sessions(40, None)
+    sessions = sessions_module.SessionTable(40, None)
 
-    def add(subject: Any) -> Session:
-        session = Session(sessions.new_id())
-        session.auth_subject = subject
+    def add(subject: Any) -> HTTPSession:
+        session = HTTPSession(sessions.new_id())
+        session.principal = subject
         assert sessions.add(session)
         assert sessions.find(session.session_id, subject) is session
         return session
 
-    others = [add(("b", str(number))) for number in range(30)]
-    greedy = [add(("a", "a")) for _ in range(100)]
+    others = [add(("b", str(number), None)) for number in range(30)]
+    greedy = [add(("a", "a", None)) for _ in range(100)]
     assert len(sessions) == 40
-    assert all(sessions.find(each.session_id, each.auth_subject) is each for each in others)
-    assert sum(sessions.find(each.session_id, ("a", "a")) is not None for each in greedy) == 10
-    assert all(sessions.find(each.session_id, ("b", "0")) is None for each in greedy)
+    assert all(sessions.find(each.session_id, each.principal) is each for each in others)
+    assert sum(sessions.find(each.session_id, ("a", "a", None)) is not None for each in greedy) == 10
+    assert all(sessions.find(each.session_id, ("b", "0", None)) is None for each in greedy)
 
 
 @pytest.mark.fault("X-29")
@@ -418,12 +418,12 @@ def listeners_of(app: StreamableHTTP) -> int:
 
 def test_a_new_session_costs_the_same_however_many_there_are() -> None:
     def add(number: int) -> float:
-        sessions = sessions_module.Sessions(50_000, 1800.0)
+        sessions = sessions_module.SessionTable(50_000, 1800.0)
         for _ in range(number):
-            sessions.add(Session(sessions.new_id()))
+            sessions.add(HTTPSession(sessions.new_id()))
         for session in sessions._sessions.values():  # pyright: ignore[reportPrivateUsage]
             session.users = 1
-        more = [Session(sessions.new_id()) for _ in range(1000)]
+        more = [HTTPSession(sessions.new_id()) for _ in range(1000)]
         return spent(lambda: [sessions.add(session) for session in more])
 
     assert add(20_000) < 20 * add(1000) + 0.05
@@ -456,7 +456,7 @@ async def test_a_session_has_so_many_requests_at_once(monkeypatch: pytest.Monkey
 
 
 async def test_a_client_leaves_so_many_questions_unanswered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sessions_module, "MAX_ASKED", 3)
+    monkeypatch.setattr(peers, "MAX_ASKED", 3)
     refused: list[str] = []
 
     async def ask(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
@@ -511,7 +511,7 @@ async def test_a_client_that_does_not_read_makes_nothing_grow(with_store: bool) 
             await app.server.publish(ResourceUpdated(uri) if number % 2 else ToolsListChanged())
             if number % 100 == 0:
                 await anyio.lowlevel.checkpoint()
-        waiting: Any = session._outbox if with_store else session.listener._waiting  # type: ignore[union-attr]
+        waiting: Any = session._outbox if with_store else session.get_stream._waiting  # type: ignore[union-attr]
         assert len(waiting) <= BACKLOG
         stream.read_on()
 

@@ -405,7 +405,7 @@ async def test_no_request_overtakes_the_confirmation_of_the_handshake() -> None:
 
 
 async def test_a_stream_that_does_not_open_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{CLIENT}.handshake._STREAM_OPENS", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.initializer._STREAM_OPENS", 0.01)
 
     async with wired(acting({"GET": Turn.gone})) as wire, wire.client("legacy") as client:
         assert (await client.list_tools()).tools == []
@@ -481,7 +481,7 @@ async def test_a_client_of_httpx_that_is_given_stays_open_and_keeps_its_settings
 
 
 async def test_it_works_over_the_asgi_transport_of_httpx_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{CLIENT}.handshake._STREAM_OPENS", 0.01)
+    monkeypatch.setattr(f"{CLIENT}.initializer._STREAM_OPENS", 0.01)
     transport = httpx2.ASGITransport(echoing(WEATHER).streamable_http_app())
     for mode in MODES:
         async with (

@@ -23,11 +23,10 @@ from mcp_core.announcer import MAX_WAITING, Announcer
 from mcp_core.auth import AccessToken, AuthSettings
 from mcp_core.subscriptions import Event, InProcessBus, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
-from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP
+from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, StreamableHTTP, tool_headers
 from mcp_core.transports.streamable_http import event_store as event_store_module
-from mcp_core.transports.streamable_http import marks as marks_module
-from mcp_core.transports.streamable_http import stored as stored_module
-from mcp_core.transports.streamable_http.sessions import Sessions
+from mcp_core.transports.streamable_http import resumable as stored_module
+from mcp_core.transports.streamable_http.sessions import SessionTable
 from tests.http.asgi import HTTP, HandshakeClient, ModernClient, line
 
 
@@ -376,7 +375,7 @@ def test_no_loop_is_kept_that_has_ended() -> None:
         await hear(app)
 
     loop = weakref.ref(run_on_a_new_loop(main))
-    app.sessions = Sessions(10, None)  # they are the clients', and last
+    app.sessions = SessionTable(10, None)  # they are the clients', and last
     gc.collect()
     assert loop() is None
 
@@ -710,8 +709,8 @@ async def test_many_callers_of_one_list_are_each_read_once() -> None:
             response = await client.call("t7", {"region": "eu"}, headers={"mcp-param-region": "eu"}, meta={"u": number})
             assert response.status == 200
     assert reads == 600
-    marks: Any = app.marks
-    assert len(marks._lists) == 1
+    cache: Any = app.header_parameters
+    assert len(cache._lists) == 1
 
 
 async def test_a_list_that_is_the_same_for_all_is_read_once() -> None:
@@ -726,12 +725,12 @@ async def test_a_list_that_is_the_same_for_all_is_read_once() -> None:
 
     app = StreamableHTTP(Server("s", on_list_tools=list_tools, on_call_tool=ok), HTTPOptions())
     client = ModernClient(app)
-    marks: Any = app.marks
+    cache: Any = app.header_parameters
 
     async def statuses() -> list[int]:
         """One call each, with a header that is wrong, of five callers."""
         wrong: dict[str, Any] = {"headers": {"mcp-param-region": "eu"}}
-        marks.forget(ToolsListChanged())
+        cache.forget(ToolsListChanged())
         reads.clear()
         return [(await client.call("x", {"region": "us"}, meta={"u": user}, **wrong)).status for user in range(5)]
 
@@ -742,15 +741,15 @@ async def test_a_list_that_is_the_same_for_all_is_read_once() -> None:
     pages[None] = t.Prepared(t.ListToolsResult(tools=[], next_cursor="2"), same_for_all=True)
     pages["2"] = t.Prepared(t.ListToolsResult(tools=marked))
     assert (await statuses(), reads) == ([400] * 5, [None, "2"] * 5)
-    assert len(marks._callers) == 5
+    assert len(cache._callers) == 5
 
 
 @pytest.mark.parametrize(("callers", "size"), [(3, 10**9), (10**9, 2500)])
 async def test_callers_whose_marks_are_kept_are_bounded(
     callers: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(marks_module, "MAX_CALLERS", callers)
-    monkeypatch.setattr(marks_module, "MAX_MARK_BYTES", size)
+    monkeypatch.setattr(tool_headers, "MAX_CALLERS", callers)
+    monkeypatch.setattr(tool_headers, "MAX_HEADER_PARAMETER_BYTES", size)
 
     def tools(ctx: RequestContext, params: Any) -> t.ListToolsResult:
         mine = str(ctx.meta["u"]) + "x" * 500
@@ -758,16 +757,16 @@ async def test_callers_whose_marks_are_kept_are_bounded(
 
     app = StreamableHTTP(Server("s", on_list_tools=tools, on_call_tool=ok), HTTPOptions())
     client = ModernClient(app)
-    marks: Any = app.marks
+    cache: Any = app.header_parameters
     for number in range(20):
         meta = {"u": number % 7, "long": "y" * 1000}
         assert (await client.call("x", {"region": "us"}, headers={"mcp-param-region": "eu"}, meta=meta)).status == 400
-        assert 1 <= len(marks._callers) <= 3
-        assert marks._bytes == sum(each.size for each in marks._lists.values())
-        assert sum(each.users for each in marks._lists.values()) == len(marks._callers)
-        assert all(len(key) <= 256 for key in marks._callers)
-    marks.forget(ToolsListChanged())
-    assert (len(marks._callers), len(marks._lists), marks._bytes) == (0, 0, 0)
+        assert 1 <= len(cache._callers) <= 3
+        assert cache._bytes == sum(each.size for each in cache._lists.values())
+        assert sum(each.users for each in cache._lists.values()) == len(cache._callers)
+        assert all(len(key) <= 256 for key in cache._callers)
+    cache.forget(ToolsListChanged())
+    assert (len(cache._callers), len(cache._lists), cache._bytes) == (0, 0, 0)
 
 
 # --- what is said late ----------------------------------------------------------------------------------------

@@ -17,16 +17,16 @@ from anyio.abc import SocketStream
 
 from mcp_core import Client, LocalProtocolError, MCPError
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidRequest, InvalidResult, MCPCoreError
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_core.testing import flush_logs
 from mcp_core.transports.http_client import (
     StreamableHTTPParameters,
     channel,
     endpoint,
     headers,
-    marks,
     session,
     streams,
+    tool_headers,
 )
 from mcp_core.transports.http_client.endpoint import MAX_REDIRECTS
 
@@ -318,7 +318,7 @@ async def test_lists_without_end_are_not_read_to_it(repeat: bool, status: str) -
     async with hostile({**endless(repeat), "POST tools/call": saying(status, MISMATCH)}) as (client, server):
         with pytest.raises(MCPError, match=r"^mismatch$"):
             await client.call_tool("x")
-        assert server.count("POST tools/list") == (2 if repeat else marks.MAX_REREAD_PAGES)
+        assert server.count("POST tools/list") == (2 if repeat else tool_headers.MAX_REREAD_PAGES)
 
 
 @pytest.mark.fault("X-30")
@@ -351,7 +351,7 @@ def test_marks_are_read_in_linear_time(shape: str) -> None:
         gc.disable()  # it walks all that other tests have left
         began = time.process_time()
         if shape == "nested":
-            with pytest.raises(InvalidMark):
+            with pytest.raises(InvalidHeaderAnnotation):
                 parameter_headers(given)
         else:
             parameter_headers(given)
@@ -370,7 +370,7 @@ def unwind(schema: Any) -> None:
 
 
 async def test_tools_with_more_marks_than_headers_fit_are_left_out() -> None:
-    many = {f"p{n}": {"type": "string", "x-mcp-header": f"H{n}"} for n in range(marks.MAX_MARKS + 1)}
+    many = {f"p{n}": {"type": "string", "x-mcp-header": f"H{n}"} for n in range(tool_headers.MAX_HEADER_PARAMETERS + 1)}
     tools = [{"name": "many", "inputSchema": {"type": "object", "properties": many}}]
     result = {"resultType": "complete", "tools": tools, "ttlMs": 0, "cacheScope": "private"}
 
@@ -382,13 +382,13 @@ async def test_tools_with_more_marks_than_headers_fit_are_left_out() -> None:
 
 
 def test_what_is_remembered_of_tools_is_bounded() -> None:
-    kept = marks.Marks()
+    kept = tool_headers.ListedHeaderParameters()
     schema = {"properties": {f"p{n}": {"type": "string", "x-mcp-header": f"H{n}"} for n in range(9)}}
     for number in range(4000):
         tools = [{"name": f"t{number}", "inputSchema": schema}]
         kept.read(json.dumps({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).encode())
     known = [number for number in range(4000) if kept.of(f"t{number}")]
-    assert len(known) == marks.MAX_KNOWN // 10
+    assert len(known) == tool_headers.MAX_KNOWN // 10
 
 
 MARKED: Final = {
@@ -623,7 +623,7 @@ async def test_a_notification_that_is_not_taken_holds_nothing_up_for_ever() -> N
 
 
 async def test_who_notifies_waits_for_those_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(channel, "MAX_NOTICES", 5)
+    monkeypatch.setattr(channel, "MAX_NOTIFICATIONS", 5)
     release = anyio.Event()
 
     async def hold(asked: Asked, stream: SocketStream) -> None:
@@ -664,4 +664,4 @@ async def test_a_text_that_is_no_url_is_told_by_what_there_is_instead() -> None:
 def test_a_deep_answer_is_no_problem_for_the_marks() -> None:
     deep = b'{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a","inputSchema":' + b'{"properties":{"a":' * 400
     text = deep + b"{}" + b"}}" * 400 + b"}]}}"
-    assert marks.Marks().read(text) == text
+    assert tool_headers.ListedHeaderParameters().read(text) == text

@@ -16,7 +16,7 @@ import pytest
 
 from mcp_core import RequestContext, Server
 from mcp_core.errors import InvalidParams, MCPError, ResourceNotFound
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.testing import modern_meta
 from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP
 from mcp_core.types import (
@@ -64,7 +64,7 @@ MARKED: Final = {
         "dry": {"type": "boolean", "x-mcp-header": "Dry-Run"},
     },
 }
-sealer = RequestStateSealer()
+signer = RequestStateSigner()
 
 
 def list_tools(ctx: RequestContext, params: PaginatedRequestParams) -> ListToolsResult:
@@ -86,7 +86,7 @@ async def ask(ctx: RequestContext, params: CallToolRequestParams) -> InputRequir
     if ctx.protocol_version < "2026":
         await ctx.elicit("Who?", FORM)
     if params.request_state is not None:
-        sealer.open(ctx, params.request_state)
+        signer.verify(ctx, params.request_state)
     form = ElicitRequestFormParams(message="Who?", requested_schema=FORM)
     return InputRequiredResult(input_requests={"who": InputRequest(method="elicitation/create", params=form)})
 

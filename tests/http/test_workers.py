@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mcp_core import Server
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.transports.streamable_http import InMemoryEventStore
 from tests.http import worker_server
 from tests.http.serving import ROOT, Served, free_port, run_command, serving
@@ -100,7 +100,7 @@ def test_workers_that_cannot_start_end_the_run() -> None:
 IN_A_FUNCTION = """
 import sys
 from mcp_core import Server
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 
 def main():
     server = Server("hidden")
@@ -161,7 +161,7 @@ def test_a_key_of_the_users_own_is_used_and_left_where_it_was(monkeypatch: pytes
     params: dict[str, Any] = {"name": "keep", "arguments": {}}
     crew_again = SimpleNamespace(name="crew")
     ctx: Any = SimpleNamespace(method="tools/call", params=params, peer=object(), auth=None, server=crew_again)
-    assert RequestStateSealer().open(ctx, state) == "kept"
+    assert RequestStateSigner().verify(ctx, state) == "kept"
     assert os.environ["MCPCORE_STATE_KEY"] == "ab" * 32
 
 
@@ -172,5 +172,5 @@ def test_a_key_that_is_none_is_refused_without_being_shown(key: str, monkeypatch
     with pytest.raises(
         ValueError, match=f"must be at least 64 hexadecimal digits; got {len(key)} characters"
     ) as caught:
-        RequestStateSealer()
+        RequestStateSigner()
     assert key not in str(caught.value)

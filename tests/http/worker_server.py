@@ -5,11 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_typed import Context, MCPServer
 
 mcp = MCPServer("crew")
-sealer = RequestStateSealer()
+signer = RequestStateSigner()
 
 
 @mcp.tool(run="inline")
@@ -28,8 +28,8 @@ def inherited() -> list[str]:
 async def keep(ctx: Context) -> str:
     """A state, or what is in the one that comes back."""
     if ctx.request_state is None:
-        return sealer.seal(ctx.request_context, "kept")
-    return str(sealer.open(ctx.request_context, ctx.request_state))
+        return signer.sign(ctx.request_context, "kept")
+    return str(signer.verify(ctx.request_context, ctx.request_state))
 
 
 if os.environ.get("CREW_IS_ILL") and multiprocessing.parent_process() is not None:

@@ -202,9 +202,9 @@ async def ask(ctx: Context, params: t.CallToolRequestParams, method: t.InputMeth
         return msgspec.to_builtins(await ctx.ask(method, question))
     if params.input_responses is None:
         return t.InputRequiredResult(
-            input_requests={"question": t.InputRequest(method=method, params=question)}, request_state="sealed"
+            input_requests={"question": t.InputRequest(method=method, params=question)}, request_state="signed"
         )
-    if params.request_state != "sealed":
+    if params.request_state != "signed":
         raise InvalidParams("the request state was not given back")
     return params.input_responses["question"]
 

@@ -186,14 +186,14 @@ def is_modern(ctx: Context) -> bool:
 
 def asked(question: t.InputRequest) -> t.InputRequiredResult:
     """The result that asks one question."""
-    return t.InputRequiredResult(input_requests={"question": question}, request_state="sealed")
+    return t.InputRequiredResult(input_requests={"question": question}, request_state="signed")
 
 
 def answered(params: t.CallToolRequestParams) -> t.InputResponse | None:
     """The client's answer, once it has been asked."""
     if params.input_responses is None:
         return None
-    if params.request_state != "sealed":
+    if params.request_state != "signed":
         raise MCPError(t.INVALID_PARAMS, "the request state was not given back")
     return params.input_responses["question"]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from mcp_core.errors import InvalidRequest
-from mcp_core.session import Incoming, Session
+from mcp_core.session import InboundRequest, JSONRPCSession
 
 ids = st.sampled_from([0, 1, -1, "", "0", "1", 2**70])
 
@@ -17,14 +17,14 @@ ids = st.sampled_from([0, 1, -1, "", "0", "1", 2**70])
 class Peer(RuleBasedStateMachine):
     """Both directions of one session, against the simplest model of it."""
 
-    admitted: Bundle[tuple[int | str, Incoming[str]]] = Bundle("admitted")
-    settled: Bundle[tuple[int | str, Incoming[str]]] = Bundle("settled")
+    admitted: Bundle[tuple[int | str, InboundRequest[str]]] = Bundle("admitted")
+    settled: Bundle[tuple[int | str, InboundRequest[str]]] = Bundle("settled")
     registered: Bundle[int | str] = Bundle("registered")
     resolved: Bundle[int | str] = Bundle("resolved")
 
     def __init__(self) -> None:
         super().__init__()
-        self.session: Session[str, object] = Session()
+        self.session: JSONRPCSession[str, object] = JSONRPCSession()
         self.open: dict[int | str, bool] = {}  # whether it is cancelled
         self.waiting: dict[int | str, object] = {}
         self.given: set[int | str] = set()
@@ -41,13 +41,13 @@ class Peer(RuleBasedStateMachine):
         return request_id, entry
 
     @rule(target=settled, taken=consumes(admitted))
-    def settle(self, taken: tuple[int | str, Incoming[str]]) -> tuple[int | str, Incoming[str]]:
+    def settle(self, taken: tuple[int | str, InboundRequest[str]]) -> tuple[int | str, InboundRequest[str]]:
         request_id, entry = taken
         assert self.session.settle(request_id, entry) is not self.open.pop(request_id)
         return taken
 
     @rule(taken=settled)
-    def settle_again(self, taken: tuple[int | str, Incoming[str]]) -> None:
+    def settle_again(self, taken: tuple[int | str, InboundRequest[str]]) -> None:
         # Not even when a new request has the id by now.
         assert self.session.settle(*taken) is False
 

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from mcp_core import RequestContext, Server, codec
 from mcp_core.context import Peer
-from mcp_core.dispatch import Call, Refusal
-from mcp_core.envelope import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
+from mcp_core.dispatch import InboundCall, Refusal
 from mcp_core.messages import Request
+from mcp_core.request_meta import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION
 from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP
 from mcp_core.types import (
     CallToolRequestParams,
@@ -167,19 +167,19 @@ class Side:
         self.ways: list[tuple[str, str]] = []
         """How each request was decoded: its method, and `whole` or `steps`."""
         dispatcher = server.dispatcher  # which is the same from here on, as nothing more is registered
-        open_whole, open_by_steps = dispatcher.open_whole, dispatcher.open
+        open_single_pass, open_by_steps = dispatcher.open_single_pass, dispatcher.open
 
-        def noted_open_whole(body: bytes, peer: Peer) -> Call | None:
-            call = open_whole(body, peer) if in_one_go else None
+        def noted_open_whole(body: bytes, peer: Peer) -> InboundCall | None:
+            call = open_single_pass(body, peer) if in_one_go else None
             if call is not None:
                 self.ways.append((call.request.method, "whole"))
             return call
 
-        def noted_open(request: Request, peer: Peer) -> Call | Refusal:
+        def noted_open(request: Request, peer: Peer) -> InboundCall | Refusal:
             self.ways.append((request.method, "steps"))
             return open_by_steps(request, peer)
 
-        vars(dispatcher).update(open_whole=noted_open_whole, open=noted_open)
+        vars(dispatcher).update(open_single_pass=noted_open_whole, open=noted_open)
         self.client = HTTP(StreamableHTTP(server, HTTPOptions()))
 
     def note(self, ctx: RequestContext, params: Any) -> Any:
@@ -396,7 +396,7 @@ HEADER_VALUES: Final[list[Value | None]] = [
         "PLAIN",
         "tools/call",
     ),
-    *("2025-11-25", "2099-01-01", MODERN, f" {MODERN}\t", "Tools/Call", *METHODS, *FOREIGN[:4]),
+    *("2025-11-25", "2099-01-01", MODERN, f" {MODERN}\t", "Tools/InboundCall", *METHODS, *FOREIGN[:4]),
 ]
 
 

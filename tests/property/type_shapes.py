@@ -1530,7 +1530,7 @@ CLASSES: Final = [
         bare=True,
     ),
     Shape("rope", Rope, ropes, (Rope(1, Rope(2)), {"value": 1, "next": {"value": 2, "next": None}}), bare=True),
-    Shape("sealed", Sealed[date], built(Sealed, {"item": dates}), (Sealed(DAY[0]), {"item": DAY[1]}), bare=True),
+    Shape("signed", Sealed[date], built(Sealed, {"item": dates}), (Sealed(DAY[0]), {"item": DAY[1]}), bare=True),
     Shape(
         "stamped_struct",
         StampedStruct,

@@ -66,7 +66,7 @@ SERVER: list[Any] = [
     ({"inline_refs": 1}, r"inline_refs must be True or False; got 1"),
     ({"on_invalid_arguments": "text"}, r"on_invalid_arguments must be a function of .*; got 'text'"),
     ({"on_duplicate": "skip"}, r'on_duplicate must be "error", "replace" or "ignore"; got \'skip\''),
-    ({"request_state": b"k" * 32}, r"request_state must be a RequestStateSealer; got b'k"),
+    ({"request_state": b"k" * 32}, r"request_state must be a RequestStateSigner; got b'k"),
     ({"subscriptions": 5}, r"subscriptions must be a SubscriptionBus; got 5"),
     ({"name": "x" * 10, "title": ["y" * 1000]}, r"title must be a string; got \['y{98}\.\.\.\Z"),
 ]

@@ -23,7 +23,7 @@ from pydantic import BaseModel, Field
 from mcp_core import Client, MCPError, RequestContext
 from mcp_core.auth import AccessToken, AuthSettings
 from mcp_core.errors import InternalError, InvalidParams, MissingClientCapability
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.testing import RawPeer, WireRecorder, flush_logs
 from mcp_core.types import (
     CallToolResult,
@@ -994,7 +994,7 @@ async def test_nonsense_for_a_state_is_refused(state: str) -> None:
 @pytest.mark.requirement("R-MRTR-06")
 async def test_a_state_expires() -> None:
     now = [1000.0]
-    mcp = server_of(reserve, request_state=RequestStateSealer(ttl=60, clock=lambda: now[0]))
+    mcp = server_of(reserve, request_state=RequestStateSigner(ttl=60, clock=lambda: now[0]))
     async with User().client(mcp) as client:
         state = (await raw_call(client))["requestState"]
         now[0] += 59
@@ -1008,8 +1008,8 @@ async def test_a_state_expires() -> None:
 @pytest.mark.requirement("R-MRTR-05")
 async def test_servers_with_the_same_keys_continue_each_other_s_calls() -> None:
     key, newer = secrets.token_bytes(32), secrets.token_bytes(32)
-    one, two = (server_of(reserve, request_state=RequestStateSealer([key])) for _ in range(2))
-    ahead = server_of(reserve, request_state=RequestStateSealer([newer, key]))
+    one, two = (server_of(reserve, request_state=RequestStateSigner([key])) for _ in range(2))
+    ahead = server_of(reserve, request_state=RequestStateSigner([newer, key]))
     stranger = server_of(reserve)
     async with (
         User().client(one) as first,
@@ -1025,10 +1025,10 @@ async def test_servers_with_the_same_keys_continue_each_other_s_calls() -> None:
         with pytest.raises(InvalidParams) as caught:
             await raw_call(other, state=asked["requestState"], responses=ANSWERS)
         assert caught.value.data == REFUSED
-        # One that knows the old key alone cannot read what the new one sealed.
-        sealed = (await raw_call(third))["requestState"]
+        # One that knows the old key alone cannot read what the new one signed.
+        signed = (await raw_call(third))["requestState"]
         with pytest.raises(InvalidParams):
-            await raw_call(first, state=sealed, responses=ANSWERS)
+            await raw_call(first, state=signed, responses=ANSWERS)
 
 
 # --- clients that cannot be asked -----------------------------------------------------------------------------
@@ -1507,7 +1507,7 @@ async def test_answers_that_are_too_long_for_the_state_end_the_call() -> None:
     def tool(last: Annotated[CreateMessageResult, Resolve(second)]) -> str:
         return "never"
 
-    mcp = server_of(tool, request_state=RequestStateSealer(max_size=500))
+    mcp = server_of(tool, request_state=RequestStateSigner(max_size=500))
     long = CreateMessageResult(role="assistant", content=TextContent(text="x" * 1000), model="m")
     async with Client(mcp, sampling_callback=lambda ctx, params: long) as client:
         result = await client.call_tool("tool")
@@ -1520,11 +1520,11 @@ def ask_for_poem() -> Sample:
 
 
 async def test_a_state_of_the_author_s_own_has_no_answers_of_ours() -> None:
-    sealer, states = RequestStateSealer(), list[str]()
-    mcp = server_of(book, request_state=sealer)
+    signer, states = RequestStateSigner(), list[str]()
+    mcp = server_of(book, request_state=signer)
 
     async def around(ctx: RequestContext[Any], call_next: Any) -> Any:
-        states.extend(sealer.seal(ctx, odd) for odd in ({"asked": 5, "answers": [1]}, [1], "x", None))
+        states.extend(signer.sign(ctx, odd) for odd in ({"asked": 5, "answers": [1]}, [1], "x", None))
         return await call_next(ctx)
 
     mcp.middleware.append(around)

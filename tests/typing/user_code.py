@@ -10,7 +10,7 @@ from typing import Annotated, Any, TypedDict, assert_never, assert_type
 from pydantic import BaseModel
 
 from mcp_core import Client, RequestContext, Server
-from mcp_core.request_state import RequestStateSealer
+from mcp_core.request_state import RequestStateSigner
 from mcp_core.types import (
     AudioContent,
     CallToolRequestParams,
@@ -156,7 +156,7 @@ async def calls_what_it_decorated(ctx: Context[State]) -> None:
 # --- contexts -------------------------------------------------------------------------------------------
 
 
-shop = MCPServer("shop", lifespan=lifespan, request_state=RequestStateSealer([b"k" * 32]), run="inline")
+shop = MCPServer("shop", lifespan=lifespan, request_state=RequestStateSigner([b"k" * 32]), run="inline")
 assert_type(shop.server, Server[Any])
 assert_type(shop.name, str)
 

@@ -18,27 +18,27 @@ from mcp_core import codec
 from mcp_core.backend import Backend
 from mcp_core.channel import Receiver
 from mcp_core.errors import ConnectionClosed, HeaderMismatch, MCPCoreError
-from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import ErrorResponse, Notification, Request, RequestId, decode_frame
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
 from mcp_core.transports.http_client.endpoint import Endpoint, StreamableHTTPParameters, describe
-from mcp_core.transports.http_client.handshake import INITIALIZED, Handshake
 from mcp_core.transports.http_client.headers import Headers
-from mcp_core.transports.http_client.jobs import Jobs
-from mcp_core.transports.http_client.marks import Marks
+from mcp_core.transports.http_client.initializer import INITIALIZED, SessionInitializer
 from mcp_core.transports.http_client.posts import Posts, SessionEnded
-from mcp_core.transports.http_client.session import Session
-from mcp_core.transports.http_client.streams import Listener, Take
+from mcp_core.transports.http_client.session import SessionState
+from mcp_core.transports.http_client.streams import StandaloneStream, Take
+from mcp_core.transports.http_client.task_set import TaskSet
+from mcp_core.transports.http_client.tool_headers import ListedHeaderParameters
 
 __all__ = ["HTTPChannel", "open_http"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 _CANCELLED: Final = "notifications/cancelled"
 
 MAX_POSTS: Final = 100
 """Answers to requests of the server's that may be on their way at a time; those beyond are dropped."""
 
-MAX_NOTICES: Final = 100
+MAX_NOTIFICATIONS: Final = 100
 """Notifications that may wait to be sent before who sends them has to wait."""
 
 _GRACE: Final = 2.0
@@ -68,17 +68,17 @@ class HTTPChannel:
     def __init__(self, backend: Backend, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._receiver: Receiver | None = None
-        self._requests = Jobs(backend)
-        self._messages = Jobs(backend)
-        self._listening = Jobs(backend)
-        self._notices: deque[tuple[Notification, bytes]] = deque()
-        self._session = session = Session()
-        self._marks = Marks(endpoint.patience)
-        self._complaints = Complaints(_journal)
+        self._requests = TaskSet(backend)
+        self._messages = TaskSet(backend)
+        self._listening = TaskSet(backend)
+        self._notifications: deque[tuple[Notification, bytes]] = deque()
+        self._session = session = SessionState()
+        self._header_parameters = ListedHeaderParameters(endpoint.timeout)
+        self._warnings = RateLimitedWarnings(_log)
         self._room = anyio.Event()
-        self._posts = Posts(endpoint, session, Headers(session, self._marks), self._hand_on)
-        listener = Listener(endpoint, session, self._hand_on, self._listening)
-        self._handshake = Handshake(self._posts, session, listener, self._messages, endpoint.patience)
+        self._posts = Posts(endpoint, session, Headers(session, self._header_parameters), self._hand_on)
+        listener = StandaloneStream(endpoint, session, self._hand_on, self._listening)
+        self._handshake = SessionInitializer(self._posts, session, listener, self._messages, endpoint.timeout)
         self._closed = False
 
     def start(self, receiver: Receiver) -> None:
@@ -98,20 +98,20 @@ class HTTPChannel:
             if len(self._messages) < MAX_POSTS:
                 self._messages.spawn(self._posts.one_way(frame, message))
             else:
-                self._complaints.warning("an answer was dropped: the server asks faster than it takes answers")
+                self._warnings.warning("an answer was dropped: the server asks faster than it takes answers")
         elif frame.method == _CANCELLED:
             self._cancel(frame, message)
         else:
             if frame.method == INITIALIZED:
                 self._handshake.hold_up()
-            self._notices.append((frame, message))
-            if len(self._notices) == 1:
-                self._messages.spawn(self._work_off())
+            self._notifications.append((frame, message))
+            if len(self._notifications) == 1:
+                self._messages.spawn(self._send_in_order())
 
     @property
     def congested(self) -> bool:
         """Whether notifications wait for those before them."""
-        return len(self._notices) > MAX_NOTICES
+        return len(self._notifications) > MAX_NOTIFICATIONS
 
     async def drained(self) -> None:
         """Wait until fewer do. Each has a bounded time, so that this has an end."""
@@ -130,15 +130,15 @@ class HTTPChannel:
         params: Any = codec.decode_any(frame.params)
         self._requests.cancel(params.get("requestId"))
 
-    async def _work_off(self) -> None:
+    async def _send_in_order(self) -> None:
         """Send notifications one after the other: their order means something (R-PROG-02)."""
-        while self._notices:
-            frame, message = self._notices[0]
+        while self._notifications:
+            frame, message = self._notifications[0]
             if frame.method == INITIALIZED:
                 await self._handshake.confirm(frame, message)
             else:
                 await self._posts.one_way(frame, message)
-            self._notices.popleft()
+            self._notifications.popleft()
             self._room.set()
 
     # --- requests --------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class HTTPChannel:
         except MCPCoreError as exc:
             self._fail(request.id, exc)
         except Exception as exc:
-            _journal.debug("%s over HTTP failed: %s", request.method, describe(exc))
+            _log.debug("%s over HTTP failed: %s", request.method, describe(exc))
             reason = f"{request.method} got no answer from {self._endpoint.shown}: {describe(exc)}"
             self._fail(request.id, ConnectionClosed(reason))
 
@@ -163,16 +163,16 @@ class HTTPChannel:
         try:
             answer = await self._posts.request(request, message, take)
         except SessionEnded:
-            await self._handshake.begin_anew(session_id)
+            await self._handshake.reinitialize(session_id)
             answer = await self._posts.request(request, message, take)
         except HeaderMismatch:
-            if not await self._marks.reread(request, self._posts.answer):
+            if not await self._header_parameters.reread(request, self._posts.answer):
                 raise
             answer = await self._posts.request(request, message, take)
         if answer is None:
             return
         # The same, with a status of success.
-        if _is_header_mismatch(answer) and await self._marks.reread(request, self._posts.answer):
+        if _is_header_mismatch(answer) and await self._header_parameters.reread(request, self._posts.answer):
             answer = await self._posts.request(request, message, take)
         if answer is not None:
             take(answer)
@@ -187,7 +187,7 @@ class HTTPChannel:
         if request.method == "initialize":
             self._session.settle(answer)
         elif request.method == "tools/list" and self._session.is_modern(request):
-            answer = self._marks.read(answer)
+            answer = self._header_parameters.read(answer)
         self._hand_on(answer)
 
     def _fail(self, request_id: RequestId, error: MCPCoreError) -> None:
@@ -203,17 +203,17 @@ class HTTPChannel:
         with anyio.move_on_after(_GRACE):
             await self._messages.ended()
         everything = (self._requests, self._messages, self._listening)
-        for jobs in everything:
-            jobs.cancel_all()
-        for jobs in everything:
-            await jobs.ended()
+        for tasks in everything:
+            tasks.cancel_all()
+        for tasks in everything:
+            await tasks.ended()
         if self._receiver is not None:
             self._receiver.ended()
         if self._session.session_id is not None:
             try:
                 await self._endpoint.delete(self._session.headers())
             except Exception as exc:
-                _journal.debug("the session could not be ended: %s", describe(exc))
+                _log.debug("the session could not be ended: %s", describe(exc))
 
 
 def _is_header_mismatch(answer: bytes) -> bool:

@@ -18,7 +18,7 @@ import msgspec
 
 from mcp_core.codec import type_of
 from mcp_core.errors import InvalidResult, MCPCoreError
-from mcp_core.journal import shown
+from mcp_core.queue_logger import shown
 from mcp_core.transports.lines import MAX_MESSAGE
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ class Endpoint:
             raise RuntimeError(
                 'a client over HTTP needs httpx2; install it with: pip install "mcpcore[client]"'
             ) from exc
-        self.patience: Final = parameters.timeout
+        self.timeout: Final = parameters.timeout
         self._url = parameters.url
         self._headers = {name.lower(): value for name, value in parameters.headers.items()}
         self._timeout = httpx2.Timeout(parameters.timeout, read=None)
@@ -241,11 +241,11 @@ def describe(exc: Exception) -> str:
     if isinstance(exc, MCPCoreError):
         return str(exc)
     if type(exc).__name__ in ("UnsupportedProtocol", "InvalidURL"):
-        return f"{_told(exc)} {_TARGETS}"
-    return _told(exc)
+        return f"{_describe_response(exc)} {_TARGETS}"
+    return _describe_response(exc)
 
 
-def _told(exc: Exception) -> str:
+def _describe_response(exc: Exception) -> str:
     return shown(f"{type(exc).__name__}: {exc}".removesuffix(": "), 1000)
 
 

@@ -1,6 +1,6 @@
 """What the headers of a message say, read from the message itself.
 
-Knows the session and the marks of tools; nothing of HTTP requests and their responses.
+Knows the session and the header parameters of tools; nothing of HTTP requests and their responses.
 Spec: basic/transports/streamable-http, "Protocol Version Header", "Standard Request
 Headers", "Value Encoding"; R-HTTP-04, R-HTTP-13 to R-HTTP-18, R-HTTP-23.
 """
@@ -15,8 +15,8 @@ from mcp_core.errors import LocalProtocolError
 from mcp_core.messages import Frame, Notification, Request
 from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
-from mcp_core.transports.http_client.marks import Marks
-from mcp_core.transports.http_client.session import VERSION, Session
+from mcp_core.transports.http_client.session import VERSION, SessionState
+from mcp_core.transports.http_client.tool_headers import ListedHeaderParameters
 
 __all__ = ["MAX_MIRRORED", "MAX_VALUE", "Headers"]
 
@@ -37,11 +37,11 @@ _BITS: Final = 4096
 
 
 class Headers:
-    """The headers of messages, with the session and the marks as they stand."""
+    """The headers of messages, with the session and the header parameters as they stand."""
 
-    def __init__(self, session: Session, marks: Marks) -> None:
+    def __init__(self, session: SessionState, header_parameters: ListedHeaderParameters) -> None:
         self._session = session
-        self._marks = marks
+        self._header_parameters = header_parameters
 
     def of(self, frame: Frame) -> dict[str, str]:
         """The headers of one message.
@@ -59,7 +59,7 @@ class Headers:
         return headers
 
     def _named(self, frame: Request | Notification) -> dict[str, str]:
-        """What is called, and for a tool the marked arguments."""
+        """What is called, and for a tool the parameters arguments."""
         row = METHODS.get(frame.method)
         member = (row.name_field if row is not None else None) or _NAMED_BY_EXTENSIONS.get(frame.method)
         if member is None:
@@ -73,9 +73,9 @@ class Headers:
         return headers
 
     def _parameters(self, tool: Any, arguments: Any) -> dict[str, str]:
-        """The marked arguments of a call (R-HTTP-23)."""
+        """The parameters arguments of a call (R-HTTP-23)."""
         headers: dict[str, str] = {}
-        for path, name in self._marks.of(str(tool)).items():
+        for path, name in self._header_parameters.of(str(tool)).items():
             text = _text(argument_at(arguments, path))
             if text is not None:
                 headers[f"mcp-param-{name.lower()}"] = _value(text)

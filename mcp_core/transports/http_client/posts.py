@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 import anyio
 
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidResult, MethodNotFound
-from mcp_core.journal import Complaints, Journal, shown
 from mcp_core.messages import ErrorResponse, Frame, Request, Response, decode_frame, encode_error
-from mcp_core.session import own_id
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings, shown
+from mcp_core.session import our_request_id
 from mcp_core.transports.http_client.endpoint import (
     RESPONSE_ENDS,
     Endpoint,
@@ -25,7 +25,7 @@ from mcp_core.transports.http_client.endpoint import (
     without_secrets,
 )
 from mcp_core.transports.http_client.headers import Headers
-from mcp_core.transports.http_client.session import SESSION_ID, Session, checked_session_id
+from mcp_core.transports.http_client.session import SESSION_ID, SessionState, checked_session_id
 from mcp_core.transports.http_client.streams import Awaited, Stream, Take
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Posts", "SessionEnded"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 _TRIES: Final = 5
 """Attempts in a row, none of which gives a stream, after which an answer is given up."""
@@ -46,29 +46,29 @@ class SessionEnded(ConnectionClosed):
 class Posts:
     """Posts messages; what comes besides answers is handed on."""
 
-    def __init__(self, endpoint: Endpoint, session: Session, headers: Headers, hand_on: Take) -> None:
+    def __init__(self, endpoint: Endpoint, session: SessionState, headers: Headers, hand_on: Take) -> None:
         self._endpoint = endpoint
         self._session = session
         self._headers = headers
         self._hand_on = hand_on
-        self._complaints = Complaints(_journal)
+        self._warnings = RateLimitedWarnings(_log)
 
     async def one_way(self, frame: Frame, message: bytes) -> None:
         """Post what has no answer. Raises nothing: who sent it does not wait.
 
-        The response may take as long as anything that the endpoint has patience for: what is
+        The response may take as long as the endpoint's timeout allows: what is
         sent later may have to wait for it.
         """
         try:
-            with anyio.fail_after(self._endpoint.patience):
+            with anyio.fail_after(self._endpoint.timeout):
                 async with self._endpoint.exchange("POST", self._headers.of(frame), message) as response:
                     if not response.is_success:
-                        self._complaints.warning("a message was refused with HTTP status %s", response.status_code)
+                        self._warnings.warning("a message was refused with HTTP status %s", response.status_code)
                     await discard(
                         response, RESPONSE_ENDS
                     )  # there should be nothing; a stream would hold up what comes next
         except Exception as exc:
-            self._complaints.warning("a message could not be sent: %s", describe(exc))
+            self._warnings.warning("a message could not be sent: %s", describe(exc))
 
     async def request(self, request: Request, message: bytes, take: Take) -> bytes | None:
         """Post a request, and read on until its answer is there.
@@ -94,7 +94,7 @@ class Posts:
             broke = f"the stream of {request.method} ended before its answer"
             raise ConnectionClosed(broke) if stream.broke_off else InvalidResult(broke)
         await anyio.sleep(stream.retry)
-        await stream.follow(_TRIES)
+        await stream.resume_until_answered(_TRIES)
         return None
 
     async def answer(self, request: Request, message: bytes) -> bytes:
@@ -112,7 +112,7 @@ class Posts:
         """
         frames = [(message, decode_frame(message)) for message in self._session.messages_in(body)]
         for message, frame in frames:
-            if isinstance(frame, Response) and (frame.id == request.id or own_id(frame.id) == request.id):
+            if isinstance(frame, Response) and (frame.id == request.id or our_request_id(frame.id) == request.id):
                 return message
         refusal = next((frame for _, frame in frames if isinstance(frame, ErrorResponse)), None)
         unknown_method = refusal is not None and isinstance(refusal.error, MethodNotFound)

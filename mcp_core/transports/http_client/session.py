@@ -1,7 +1,7 @@
 """What is agreed with the server: the session, and the revision.
 
 Knows messages; nothing of HTTP requests, nor of how the agreement comes about.
-Spec: 2025-11-25/basic/transports, "Session Management", "Protocol Version Header";
+Spec: 2025-11-25/basic/transports, "SessionState Management", "Protocol Version Header";
 R-HTTPL-10, R-HTTPL-12.
 """
 
@@ -11,14 +11,22 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from mcp_core import codec, envelope
+from mcp_core import codec, request_meta
 from mcp_core.errors import InvalidResult
 from mcp_core.handlers import read_meta
-from mcp_core.journal import shown
 from mcp_core.messages import Notification, Request, Response, decode_frame, is_batch
+from mcp_core.queue_logger import shown
 from mcp_core.revisions import V2025_03_26
 
-__all__ = ["MAX_BATCH", "MAX_SESSION_ID", "SESSION_ID", "VERSION", "Session", "agreed_version", "checked_session_id"]
+__all__ = [
+    "MAX_BATCH",
+    "MAX_SESSION_ID",
+    "SESSION_ID",
+    "VERSION",
+    "SessionState",
+    "agreed_version",
+    "checked_session_id",
+]
 
 MAX_SESSION_ID: Final = 4096
 """Characters that the id of a session may have: it goes with every request."""
@@ -32,7 +40,7 @@ VERSION: Final = "mcp-protocol-version"
 _array: Final[codec.Decoder[list[Raw]]] = codec.decoder(list[Raw])
 
 
-class Session:
+class SessionState:
     """What is settled so far. In the stateless era, every request settles it for itself."""
 
     def __init__(self) -> None:
@@ -53,7 +61,7 @@ class Session:
 
     def stated(self, frame: Request | Notification) -> str | None:
         """The revision that a message of the stateless era is of; `None` in the handshake era."""
-        version = (read_meta(frame.params) or {}).get(envelope.PROTOCOL_VERSION)
+        version = (read_meta(frame.params) or {}).get(request_meta.PROTOCOL_VERSION)
         if isinstance(version, str):
             self._modern = version
             return version
@@ -77,7 +85,7 @@ class Session:
         if self.version == V2025_03_26 and len(text) <= MAX_BATCH and is_batch(text):
             try:
                 return [bytes(message) for message in _array(text)]
-            except (codec.Misfit, codec.Undecodable):
+            except (codec.ValidationError, codec.DecodeError):
                 return [text]
         return [text]
 

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import anyio
 
 from mcp_core.errors import ConnectionClosed, InvalidResult
-from mcp_core.journal import Journal
 from mcp_core.messages import ErrorResponse, Request, Response, decode_frame, encode_error
-from mcp_core.session import own_id
+from mcp_core.queue_logger import QueueLogger
+from mcp_core.session import our_request_id
 from mcp_core.transports.http_client.endpoint import RESPONSE_ENDS, Endpoint, abandon, describe, is_stream
-from mcp_core.transports.http_client.jobs import Jobs
-from mcp_core.transports.http_client.session import Session
+from mcp_core.transports.http_client.session import SessionState
+from mcp_core.transports.http_client.task_set import TaskSet
 from mcp_core.transports.lines import MAX_MESSAGE
 
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["Awaited", "Listener", "Stream", "Take"]
+__all__ = ["Awaited", "StandaloneStream", "Stream", "Take"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 _RETRY: Final = 1.0
 """Seconds after which a stream is taken up again, unless the server says otherwise."""
@@ -74,7 +74,7 @@ class Awaited:
             return False
         if isinstance(frame, ErrorResponse) and frame.id is None:
             message = encode_error(self._id, frame.error)  # on its own stream it can be of no other (C097)
-        elif frame.id != self._id and own_id(frame.id) != self._id:
+        elif frame.id != self._id and our_request_id(frame.id) != self._id:
             return False
         self._take(message)
         return True
@@ -83,7 +83,9 @@ class Awaited:
 class Stream:
     """One stream: that of a request whose answer is awaited, or the session's own."""
 
-    def __init__(self, endpoint: Endpoint, session: Session, hand_on: Take, awaited: Awaited | None = None) -> None:
+    def __init__(
+        self, endpoint: Endpoint, session: SessionState, hand_on: Take, awaited: Awaited | None = None
+    ) -> None:
         self._endpoint = endpoint
         self._session = session
         self._hand_on = hand_on
@@ -120,7 +122,7 @@ class Stream:
                 raise InvalidResult(str(exc)) from None
             except httpx2.HTTPError as exc:
                 self.broke_off = True
-                _journal.debug("a stream was disconnected: %s", describe(exc))
+                _log.debug("a stream was disconnected: %s", describe(exc))
         return answered
 
     def _note(self, event: httpx2.ServerSentEvent) -> None:
@@ -141,7 +143,7 @@ class Stream:
                 self._hand_on(message)
         return answered
 
-    async def follow(self, tries: float, opened: Callable[[], None] = lambda: None) -> None:
+    async def resume_until_answered(self, tries: float, opened: Callable[[], None] = lambda: None) -> None:
         """Take it up, again and again, until the answer has come (handshake era).
 
         Raises:
@@ -150,7 +152,7 @@ class Stream:
         failures = 0
         while True:
             began = anyio.current_time()
-            if await self._take_up(opened):
+            if await self._resume(opened):
                 return
             lasted = self._has_brought or anyio.current_time() - began > _SHORT
             failures = 0 if lasted else failures + 1
@@ -160,7 +162,7 @@ class Stream:
                 raise ConnectionClosed(f"the stream of {self._whose} was disconnected, and could not be resumed")
             await anyio.sleep(max(self.retry, _SHORTEST_PAUSE, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
 
-    async def _take_up(self, opened: Callable[[], None]) -> bool:
+    async def _resume(self, opened: Callable[[], None]) -> bool:
         """Ask once for what is left of it; whether the answer was among that.
 
         Raises:
@@ -179,7 +181,7 @@ class Stream:
                     opened()
                     return await self.read(response)
         except httpx2.TransportError as exc:
-            _journal.debug("a stream could not be resumed: %s", describe(exc))
+            _log.debug("a stream could not be resumed: %s", describe(exc))
         return False
 
     def _headers(self) -> dict[str, str]:
@@ -220,20 +222,20 @@ class _Text:
         yield decoder.decode(b"", final=True)
 
 
-class Listener:
+class StandaloneStream:
     """The stream for what belongs to no request, held open where the server gives one (handshake era)."""
 
-    def __init__(self, endpoint: Endpoint, session: Session, hand_on: Take, jobs: Jobs) -> None:
+    def __init__(self, endpoint: Endpoint, session: SessionState, hand_on: Take, tasks: TaskSet) -> None:
         self._endpoint = endpoint
         self._session = session
         self._hand_on = hand_on
-        self._jobs = jobs
+        self._tasks = tasks
 
     def start(self) -> anyio.Event:
         """Open the stream, in the place of the one before; set when it is open, or known not to be given."""
         opened = anyio.Event()
-        self._jobs.cancel_all()
-        self._jobs.spawn(self._listen(opened))
+        self._tasks.cancel_all()
+        self._tasks.spawn(self._listen(opened))
         return opened
 
     async def _listen(self, opened: anyio.Event) -> None:
@@ -241,14 +243,14 @@ class Listener:
             stream = self._new()
             while True:
                 try:
-                    await stream.follow(math.inf, opened.set)
+                    await stream.resume_until_answered(math.inf, opened.set)
                 except _NoStream as exc:
                     if stream.last_event_id is None:
-                        _journal.debug("no stream besides those of requests: %s", str(exc))
+                        _log.debug("no stream besides those of requests: %s", str(exc))
                         return
                     stream = self._new()  # its events are gone; what comes from now on is not
         except Exception as exc:
-            _journal.warning("what belongs to no request is not received any more: %s", describe(exc))
+            _log.warning("what belongs to no request is not received any more: %s", describe(exc))
         finally:
             opened.set()
 

@@ -13,16 +13,16 @@ from typing import Final
 import anyio
 
 from mcp_core.backend import spawn_detached
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.transports.streamable_http.exchange import Exchange, event
-from mcp_core.transports.streamable_http.heads import Header
-from mcp_core.transports.streamable_http.stored import Stored
+from mcp_core.transports.streamable_http.parsed_headers import Header
+from mcp_core.transports.streamable_http.resumable import ResumableStream
 
 __all__ = ["KEEP_ALIVE", "Answer"]
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class Answer:
@@ -45,10 +45,10 @@ class Answer:
         exchange: Exchange,
         *,
         json_only: bool = False,
-        stored: Stored | None = None,
+        stored: ResumableStream | None = None,
     ) -> None:
         self._exchange = exchange
-        self._accepts = exchange.head.accepts
+        self._accepts = exchange.parsed_headers.accepts
         self.headers: tuple[Header, ...] = ()
         self._streams = self._accepts.stream and not json_only
         self._stored = stored if self._streams else None
@@ -66,7 +66,7 @@ class Answer:
         """Take a message that comes before the result; dropped where none can be sent."""
         if self._streams and (self._stored is not None or not self.closed):
             self._waiting.append(message)
-            self._exchange.tell(message)
+            self._exchange.observe(message)
 
     async def flush(self) -> None:
         """Send what was put. Concurrent callers wait for their turn."""
@@ -110,7 +110,7 @@ class Answer:
                     await self.prime()
                     await self._exchange.write(KEEP_ALIVE)
         except Exception as exc:
-            _journal.debug("a comment could not be sent: %s", type(exc).__name__)
+            _log.debug("a comment could not be sent: %s", type(exc).__name__)
         finally:
             self._is_commenting = False
 
@@ -121,7 +121,7 @@ class Answer:
         await self.flush()
         await self.prime()
         self.closed = True
-        has_it = self._stored.let_go(self._exchange)
+        has_it = self._stored.detach(self._exchange)
         await self._exchange.end_stream(b"retry: %d\n\n" % int(retry * 1000) if has_it else b"")
 
     def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
@@ -133,7 +133,7 @@ class Answer:
         return self._last(message)
 
     async def _last(self, message: bytes) -> None:
-        self._exchange.tell(message)
+        self._exchange.observe(message)
         await self.flush()
         await self.prime()
         self.closed = True

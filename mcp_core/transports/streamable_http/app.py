@@ -14,27 +14,34 @@ from typing import TYPE_CHECKING, Any, Final
 from mcp_core.auth import AccessToken
 from mcp_core.backend import is_cancellation
 from mcp_core.errors import InternalError, InvalidRequest
-from mcp_core.journal import Journal
 from mcp_core.messages import Malformed, Notification, Request, decode_frame, is_batch
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.starting import ServedWhileLoading, refuse_while_loading
 from mcp_core.transports.streamable_http.bearer import BearerGuard
-from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Gone, Refused, Scope
+from mcp_core.transports.streamable_http.exchange import (
+    ASGIReceive,
+    ASGISend,
+    ClientDisconnected,
+    Exchange,
+    Refused,
+    Scope,
+)
 from mcp_core.transports.streamable_http.guards import Guard, shown
-from mcp_core.transports.streamable_http.handshake import delete_session, listen, post_batch, post_handshake
-from mcp_core.transports.streamable_http.heads import Head
+from mcp_core.transports.streamable_http.legacy_sessionless import post_frame, post_sessionless
+from mcp_core.transports.streamable_http.legacy_sessions import delete_session, listen, post_batch, post_handshake
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
 from mcp_core.transports.streamable_http.options import HTTPOptions
-from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.parsed_headers import ParsedHeaders
+from mcp_core.transports.streamable_http.peers import SessionlessPeer
 from mcp_core.transports.streamable_http.published import ProtectedResourceMetadata, publish, without_root
 from mcp_core.transports.streamable_http.service import HTTPService
-from mcp_core.transports.streamable_http.stateless import post_frame, post_stateless
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
 
 __all__ = ["StreamableHTTP"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 ONCE: Final = frozenset((b"content-type", b"content-length", b"content-encoding", b"mcp-session-id", b"last-event-id"))
 """Headers of which a proxy may read the first and we the last: they are refused when sent twice, whatever they say.
@@ -78,7 +85,7 @@ class StreamableHTTP(HTTPService):
                 await self._routed(exchange)
             except Refused as refused:
                 self._refused(exchange, await exchange.refuse(refused))
-            except Gone:
+            except ClientDisconnected:
                 self._refused(exchange, None)
                 await exchange.abandon()
         except BaseException as exc:
@@ -91,7 +98,7 @@ class StreamableHTTP(HTTPService):
     def _refused(self, exchange: Exchange, answer: bytes | None) -> None:
         """Tell observers of a request that was refused before anybody looked for its handler."""
         if exchange.asked is not None:
-            peer = LonePeer(self, exchange, self.server.entered, None, None)
+            peer = SessionlessPeer(self, exchange, self.server.lifespan_state, None, None)
             self.server.dispatcher.refused_request(exchange.asked, peer, answer)
 
     async def _other(self, scope: Scope, receive: ASGIReceive, send: ASGISend) -> None:
@@ -102,7 +109,7 @@ class StreamableHTTP(HTTPService):
             await send({"type": "websocket.close", "code": 1000})
 
     async def _failed(self, exchange: Exchange, exc: Exception) -> None:
-        _journal.error("an HTTP request failed", exc=exc)
+        _log.error("an HTTP request failed", exc=exc)
         if exchange.started:
             raise exc
         self._refused(exchange, await exchange.refuse(Refused(500, InternalError("Internal server error"))))
@@ -114,19 +121,23 @@ class StreamableHTTP(HTTPService):
         scope = exchange.scope
         if scope["path"] != self._path and not self._is_endpoint(scope):
             return self._elsewhere(exchange)
-        exchange.head = self._guard.admit(scope)
+        exchange.parsed_headers = self._guard.admit(scope)
         if self.bearer is not None:
             return self._proven(exchange, self.bearer)
         return self._post(exchange, None) if scope["method"] == "POST" else self._others(exchange, None)
 
     async def _proven(self, exchange: Exchange, bearer: BearerGuard) -> None:
-        auth = await bearer.check(exchange.head)
+        auth = await bearer.check(exchange.parsed_headers)
         await (self._post if exchange.method == "POST" else self._others)(exchange, auth)
 
     def _others(self, exchange: Exchange, auth: AccessToken | None) -> Awaitable[None]:
-        if exchange.head.repeated:
-            _check_once(exchange.head)
-        if exchange.method in ("GET", "DELETE") and self.serves_handshakes and not exchange.head.states_modern:
+        if exchange.parsed_headers.repeated:
+            _check_once(exchange.parsed_headers)
+        if (
+            exchange.method in ("GET", "DELETE")
+            and self.serves_handshakes
+            and not exchange.parsed_headers.states_modern
+        ):
             return (listen if exchange.method == "GET" else delete_session)(self, exchange, auth)
         raise self.method_not_allowed(exchange)
 
@@ -143,7 +154,7 @@ class StreamableHTTP(HTTPService):
             raise Refused(404, InvalidRequest(f"nothing is served here; the endpoint is {self._path or '/'}"))
 
     async def _post(self, exchange: Exchange, auth: AccessToken | None) -> None:
-        head = exchange.head
+        head = exchange.parsed_headers
         if head.repeated:
             _check_once(head)
         if not (head.is_json and head.accepts.json):
@@ -151,14 +162,14 @@ class StreamableHTTP(HTTPService):
         body = await exchange.body(self.options.max_request_body_size, self.options.max_json_values)
         observers = self.server.observers
         if observers.message_received:
-            observers.tell(observers.message_received, body)
+            observers.call(observers.message_received, body)
         if head.states_modern or not self.serves_handshakes:
             await post_modern(self, exchange, body, auth)
             return
         # Members may be spelt with escapes: of a slash there are two.
         may_be_modern = CLAIM in body or (b"\\" in body and (b"\\u" in body or b"\\/" in body))
         stateless = self.options.stateless_http
-        if stateless and not may_be_modern and await post_stateless(self, exchange, body, auth):
+        if stateless and not may_be_modern and await post_sessionless(self, exchange, body, auth):
             return
         frame = decode_frame(body)
         if isinstance(frame, Malformed):
@@ -173,7 +184,7 @@ class StreamableHTTP(HTTPService):
         else:
             await (post_frame if stateless else post_handshake)(self, exchange, frame, auth)
 
-    def _check_media_types(self, head: Head) -> None:
+    def _check_media_types(self, head: ParsedHeaders) -> None:
         if not head.is_plain:
             coding = shown(head.fields.get(b"content-encoding"))
             wrong = InvalidRequest(f"Content-Encoding must be identity, or not sent; got {coding}")
@@ -220,7 +231,7 @@ class StreamableHTTP(HTTPService):
                 part = "shutdown"
                 await receive()
         except Exception as exc:
-            _journal.error("the server's lifespan failed", exc=exc)
+            _log.error("the server's lifespan failed", exc=exc)
             await send({"type": f"lifespan.{part}.failed", "message": f"{type(exc).__name__}: {exc}"})
             return
         await send({"type": "lifespan.shutdown.complete"})
@@ -229,7 +240,7 @@ class StreamableHTTP(HTTPService):
         """Close long-lived streams (GET streams, subscriptions); requests in flight go on."""
         self._is_ending = True
         self.server.end_subscriptions()
-        self.endings.come()
+        self.close_callbacks.run()
         self.sessions.end_streams()
 
     def close(self) -> None:
@@ -244,7 +255,7 @@ class StreamableHTTP(HTTPService):
             work.interrupt()
 
 
-def _check_once(head: Head) -> None:
+def _check_once(head: ParsedHeaders) -> None:
     twice = ONCE & head.repeated
     if twice:
         raise Refused(400, InvalidRequest(f"{min(twice).decode().title()} may be sent once"))

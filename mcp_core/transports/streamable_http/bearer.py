@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 from mcp_core import codec
 from mcp_core.auth import AccessToken, AuthSettings, TokenVerifier
 from mcp_core.errors import InternalError, InvalidRequest
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.transports.streamable_http.exchange import Refused
-from mcp_core.transports.streamable_http.heads import Head, Header
+from mcp_core.transports.streamable_http.parsed_headers import Header, ParsedHeaders
 
 __all__ = ["BearerGuard"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 _MOST_KINDS: Final = 16
 
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -66,7 +66,7 @@ class BearerGuard:
             shown["resource_documentation"] = settings.service_documentation_url
         return codec.encode(shown)
 
-    async def check(self, head: Head) -> AccessToken:
+    async def check(self, head: ParsedHeaders) -> AccessToken:
         """The caller's token.
 
         Raises:
@@ -110,9 +110,9 @@ class BearerGuard:
             kind = type(exc).__name__
             if kind not in self._seen_to_raise and len(self._seen_to_raise) < _MOST_KINDS:
                 self._seen_to_raise.add(kind)
-                _journal.error("the token verifier raised %s", kind, exc=exc)
+                _log.error("the token verifier raised %s", kind, exc=exc)
             else:
-                _journal.warning("the token verifier raised %s again", kind)
+                _log.warning("the token verifier raised %s again", kind)
             raise Refused(500, InternalError("Internal server error")) from None
         return access  # type: ignore[no-any-return]
 

@@ -18,9 +18,19 @@ from mcp_core.codec import MAX_DIGITS, ValueCounter
 from mcp_core.errors import InvalidRequest, MCPError
 from mcp_core.messages import Request, RequestId, encode_error
 from mcp_core.observers import Observers
-from mcp_core.transports.streamable_http.heads import Head, Header
+from mcp_core.transports.streamable_http.parsed_headers import Header, ParsedHeaders
 
-__all__ = ["UNWATCHED", "ASGIReceive", "ASGISend", "Exchange", "Gone", "Header", "Refused", "Scope", "event"]
+__all__ = [
+    "UNWATCHED",
+    "ASGIReceive",
+    "ASGISend",
+    "Exchange",
+    "ClientDisconnected",
+    "Header",
+    "Refused",
+    "Scope",
+    "event",
+]
 
 Scope: TypeAlias = MutableMapping[str, Any]
 ASGIReceive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -65,16 +75,16 @@ class Refused(Exception):
         self.headers: tuple[Header, ...] = tuple(headers)
 
 
-class Gone(Exception):
+class ClientDisconnected(Exception):
     """The client went away before its request was whole."""
 
 
 class Exchange:
     """One request, and the response to it, which is written once."""
 
-    __slots__ = ("_asgi_send", "_ended", "_observers", "_receive", "asked", "head", "scope", "started")
+    __slots__ = ("_asgi_send", "_ended", "_observers", "_receive", "asked", "parsed_headers", "scope", "started")
 
-    head: Head
+    parsed_headers: ParsedHeaders
     """The header lines, once the request is let in."""
 
     def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend, observers: Observers) -> None:
@@ -99,12 +109,12 @@ class Exchange:
 
         Raises:
             Refused: It is larger than `limit` bytes, or holds more than so many JSON values (413).
-            Gone: The client went away before its end.
+            ClientDisconnected: The client went away before its end.
         """
-        length = self.head.length
+        length = self.parsed_headers.length
         if length is not None and length > limit:
             # A client that asks first has sent nothing yet, and one that sends more than that is not worth it.
-            if b"expect" not in self.head.fields and length <= MAX_DISCARDED:
+            if b"expect" not in self.parsed_headers.fields and length <= MAX_DISCARDED:
                 await self._discard()
             raise _too_large(limit)
         message = await self._receive()
@@ -118,7 +128,7 @@ class Exchange:
         gathered = bytearray()  # bounded by bytes, whatever the number of pieces
         while True:
             if message["type"] == "http.disconnect":
-                raise Gone
+                raise ClientDisconnected
             gathered += message.get("body", b"")
             if len(gathered) > limit:
                 if length is not None and message.get("more_body"):
@@ -145,7 +155,7 @@ class Exchange:
                 quiet.deadline = min(end, anyio.current_time() + _QUIET_SECONDS)
                 message = await self._receive()
                 if message["type"] == "http.disconnect":
-                    raise Gone
+                    raise ClientDisconnected
                 if not message.get("more_body"):
                     return
                 left -= len(message.get("body", b""))
@@ -167,7 +177,7 @@ class Exchange:
 
     # --- the response ----------------------------------------------------------------------
 
-    def tell(self, message: bytes) -> None:
+    def observe(self, message: bytes) -> None:
         """Tell observers of a message that goes out."""
         self._observers.sent(message)
 
@@ -175,7 +185,7 @@ class Exchange:
         """Answer with one JSON-RPC message, or none."""
         self.started = self._ended = True
         if body and self._observers.message_sent:
-            self.tell(body)
+            self.observe(body)
         length = (b"content-length", b"%d" % len(body))
         fields = [_JSON, length, *headers] if body else [length, *headers]
         try:
@@ -197,7 +207,7 @@ class Exchange:
         if not self.started:
             await self.reply(refused.status, answer, refused.headers)
         elif not self._ended:  # the stream was opened before the refusal was known
-            self.tell(answer)
+            self.observe(answer)
             await self.end_stream(event(answer))
         return answer
 

@@ -14,7 +14,7 @@ import msgspec
 from mcp_core.errors import InvalidRequest
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.exchange import Refused, Scope
-from mcp_core.transports.streamable_http.heads import KEPT, Head, Header, Heads
+from mcp_core.transports.streamable_http.parsed_headers import KEPT, Header, ParsedHeaders, ParsedHeadersCache
 
 __all__ = [
     "LOOPBACK",
@@ -64,7 +64,7 @@ class Guard:
 
     def __init__(self, host: str, settings: TransportSecuritySettings | None) -> None:
         loopback = host in LOOPBACK or host == "::1" or host.startswith("127.")
-        self._admitted = Heads()
+        self._admitted = ParsedHeadersCache()
         self._off = settings is not None and not settings.enable_dns_rebinding_protection
         given = settings or TransportSecuritySettings()
         own = [f"{name}:*" for name in {*LOOPBACK, host}] if loopback else []
@@ -74,7 +74,7 @@ class Guard:
             *(f"{scheme}://{name}" for name in own for scheme in ("http", "https")),
         ]
 
-    def admit(self, scope: Scope) -> Head:
+    def admit(self, scope: Scope) -> ParsedHeaders:
         """The header lines of a request that is let in.
 
         Raises:
@@ -89,7 +89,7 @@ class Guard:
             head, lines = None, tuple([(bytes(name), bytes(value)) for name, value in lines])
         return self._read(scheme, lines) if head is None else head
 
-    def _read(self, scheme: str, lines: tuple[Header, ...]) -> Head:
+    def _read(self, scheme: str, lines: tuple[Header, ...]) -> ParsedHeaders:
         """The head of lines that are not known as they are."""
         if len(lines) > MAX_HEADERS:
             raise Refused(431, InvalidRequest(f"there are more than {MAX_HEADERS} headers"))
@@ -99,14 +99,14 @@ class Guard:
         lasting = tuple([line for line in lines if line[0] in KEPT])
         base = self._admitted.get((scheme, lasting)) or self._let_in(scheme, lasting)
         _check_bytes(others)
-        return base.extended(lines, others) or Head(lines)
+        return base.extended(lines, others) or ParsedHeaders(lines)
 
-    def _let_in(self, scheme: str, lines: tuple[Header, ...]) -> Head:
+    def _let_in(self, scheme: str, lines: tuple[Header, ...]) -> ParsedHeaders:
         # Nothing of the lines is read, and nothing kept, before it is known who sends them.
         if not self._off:
             self._check(lines, scheme)
         _check_size(lines)
-        head = Head(lines)
+        head = ParsedHeaders(lines)
         self._admitted.keep(scheme, lines, head)
         return head
 

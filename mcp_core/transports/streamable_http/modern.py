@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from mcp_core import codec, envelope
+from mcp_core import codec, request_meta
 from mcp_core.auth import AccessToken
-from mcp_core.backend.interruptible import beside, first_step, interruptible, steps_by_hand
+from mcp_core.backend.interruptible import start_eagerly, supports_eager_start
 from mcp_core.context import RequestContext
-from mcp_core.dispatch import Call, Refusal
+from mcp_core.dispatch import InboundCall, Refusal
 from mcp_core.errors import (
     HeaderMismatch,
     InternalError,
@@ -27,16 +27,22 @@ from mcp_core.errors import (
 )
 from mcp_core.handlers import read_meta
 from mcp_core.messages import Frame, Malformed, Notification, Request, RequestId, decode_frame, encode_error
-from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Gone, Refused
-from mcp_core.transports.streamable_http.heads import Head
-from mcp_core.transports.streamable_http.marks import Marked
-from mcp_core.transports.streamable_http.mirrored import PARAMETER, check_notification, check_parameters, check_routing
-from mcp_core.transports.streamable_http.peers import ModernPeer, UnheardPeer
+from mcp_core.transports.streamable_http.exchange import ClientDisconnected, Exchange, Refused
+from mcp_core.transports.streamable_http.header_checks import (
+    PARAMETER,
+    check_notification,
+    check_parameters,
+    check_routing,
+)
+from mcp_core.transports.streamable_http.parsed_headers import ParsedHeaders
+from mcp_core.transports.streamable_http.peers import ModernPeer, SilentPeer
 from mcp_core.transports.streamable_http.service import HTTPService
+from mcp_core.transports.streamable_http.tool_headers import HeaderParameters
+from mcp_core.transports.streamable_http.watching import Interrupted, await_watched
 
 __all__ = ["CLAIM", "claims_modern", "malformed", "post_modern"]
 
-CLAIM: Final = envelope.PROTOCOL_VERSION.encode()
+CLAIM: Final = request_meta.PROTOCOL_VERSION.encode()
 """Without it in a body, and no escape in which it may hide, nothing `claims_modern`."""
 
 
@@ -44,9 +50,9 @@ def claims_modern(params: Raw) -> bool:
     """Whether a message is of the stateless era by its own word."""
     try:
         meta = read_meta(params)
-    except (codec.Misfit, codec.Undecodable):
+    except (codec.ValidationError, codec.DecodeError):
         return False
-    return meta is not None and envelope.PROTOCOL_VERSION in meta
+    return meta is not None and request_meta.PROTOCOL_VERSION in meta
 
 
 def malformed(frame: Malformed, body: bytes) -> Refused:
@@ -62,12 +68,12 @@ async def post_modern(service: HTTPService, exchange: Exchange, body: bytes, aut
     Raises:
         Refused: It must not run at all.
     """
-    state = service.server.entered if service.is_ready else None
+    state = service.server.lifespan_state if service.is_ready else None
     if state is None:
         state = await service.state()
-    head, dispatcher = exchange.head, service.server.dispatcher
+    head, dispatcher = exchange.parsed_headers, service.server.dispatcher
     peer = ModernPeer(service, exchange, state, auth)
-    call = dispatcher.open_whole(body, peer)
+    call = dispatcher.open_single_pass(body, peer)
     if call is None or not _is_routed(head, call):
         frame = decode_frame(body)
         if isinstance(frame, Notification):
@@ -83,29 +89,31 @@ async def post_modern(service: HTTPService, exchange: Exchange, body: bytes, aut
             return
         call = opened
     if call.request.method == "tools/call":
-        known = service.marks.known(call.ctx)
+        known = service.header_parameters.known(call.ctx)
         if known is None or known:
             await _check_parameters(service, exchange, peer, call)
     answer = dispatcher.start(call)
-    if isinstance(answer, Call):
-        first = call.step() if steps_by_hand() else None
-        answer = await _watched(service, exchange, peer, call, call.request.id) if first is None else first
+    if isinstance(answer, InboundCall):
+        first = call.start_eagerly() if supports_eager_start() else None
+        answer = await _watched(service, peer, call, call.request.id) if first is None else first
     await peer.outcome(answer, call.failure)
 
 
-async def _check_parameters(service: HTTPService, exchange: Exchange, peer: ModernPeer, call: Call) -> None:
+async def _check_parameters(service: HTTPService, exchange: Exchange, peer: ModernPeer, call: InboundCall) -> None:
     """Compare the headers that repeat parameters with the parameters.
 
     Raises:
         Refused: They differ, or it is unknown which parameters are repeated.
-        Gone: The client has gone meanwhile.
+        ClientDisconnected: The client has gone meanwhile.
     """
-    marked: Any = service.marks.of(call.ctx, UnheardPeer(service, exchange, peer.lifespan_context, peer.auth))
+    parameters: Any = service.header_parameters.of(
+        call.ctx, SilentPeer(service, exchange, peer.lifespan_context, peer.auth)
+    )
     try:
-        known, marked = first_step(marked) if steps_by_hand() else (False, marked)
+        known, parameters = start_eagerly(parameters) if supports_eager_start() else (False, parameters)
         if not known:
-            marked = await _watched(service, exchange, peer, marked, call.request.id)
-        _check_marked(exchange.head, call.ctx, marked)
+            parameters = await _watched(service, peer, parameters, call.request.id)
+        _check_marked(exchange.parsed_headers, call.ctx, parameters)
     except Refused as refused:
         call.dispatcher.refused(call.ctx, encode_error(refused.request_id, refused.error))
         raise
@@ -114,7 +122,7 @@ async def _check_parameters(service: HTTPService, exchange: Exchange, peer: Mode
         raise
 
 
-def _is_routed(head: Head, call: Call) -> bool:
+def _is_routed(head: ParsedHeaders, call: InboundCall) -> bool:
     """Whether the headers repeat plainly what the body says. Those that do not need a closer look."""
     handler = call.handler
     if head.version != call.ctx.protocol_version or head.method != call.request.method:
@@ -129,37 +137,20 @@ def _is_routed(head: Head, call: Call) -> bool:
 _SPECIAL: Final = ("subscriptions/listen", "initialize")
 
 
-async def _watched(
-    service: HTTPService, exchange: Exchange, peer: ModernPeer, waiting: Any, request_id: RequestId
-) -> Any:
-    """What is awaited for a call, unless its client goes away first (R-HTTP-11).
+async def _watched(service: HTTPService, peer: ModernPeer, waiting: Any, request_id: RequestId) -> Any:
+    """Return what is awaited for a call, unless its client disconnects first (R-HTTP-11).
 
     Raises:
-        Gone: It has.
-        Refused: The server ends.
+        ClientDisconnected: It has.
+        Refused: The server is shutting down.
     """
-    work = interruptible(waiting)
-
-    async def watch() -> None:
-        await exchange.gone()
-        peer.gone = True
-        work.interrupt()
-
-    beside_it: list[Any] = [watch]
-    if exchange.head.accepts.stream:
-        beside_it.append(lambda: service.keep_alive(lambda: peer.answer))
-    service.running.add(work)
     try:
-        async with beside(*beside_it, delay=UNWATCHED):
-            value = await work.finish()
-    finally:
-        service.running.discard(work)
-    # Interrupted work may have gone on all the same; its value is dropped.
-    if work.interrupted:
+        return await await_watched(service, peer, waiting, request_id)
+    except Interrupted:
         if peer.gone:
-            raise Gone
-        raise Refused(503, InternalError("the server is shutting down"), request_id=request_id)
-    return value
+            raise ClientDisconnected from None
+        ending = InternalError("the server is shutting down")
+        raise Refused(503, ending, request_id=request_id) from None
 
 
 def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes) -> Request:
@@ -177,23 +168,22 @@ def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes
     request = frame
     try:
         meta = read_meta(request.params)
-    except (codec.Misfit, codec.Undecodable) as exc:
+    except (codec.ValidationError, codec.DecodeError) as exc:
         raise Refused(400, InvalidParams(f"params: {exc}"), request_id=request.id) from None
-    version = None if meta is None else meta.get(envelope.PROTOCOL_VERSION)
-    if request.method == "initialize" and version is None and not exchange.head.states_modern:
+    version = None if meta is None else meta.get(request_meta.PROTOCOL_VERSION)
+    if request.method == "initialize" and version is None and not exchange.parsed_headers.states_modern:
         served = ", ".join(service.server.protocol_versions)
         error = HeaderMismatch(f"Mcp-Protocol-Version is missing; this server has no handshake, and serves {served}")
         raise Refused(400, error, request_id=request.id)
-    if meta is None or not isinstance(version, str) or not codec.is_object(meta.get(envelope.CLIENT_CAPABILITIES)):
-        reason = (
-            f"params._meta needs {envelope.PROTOCOL_VERSION}, a string, and {envelope.CLIENT_CAPABILITIES}, an object"
-        )
+    if meta is None or not isinstance(version, str) or not codec.is_object(meta.get(request_meta.CLIENT_CAPABILITIES)):
+        version_key, capabilities_key = request_meta.PROTOCOL_VERSION, request_meta.CLIENT_CAPABILITIES
+        reason = f"params._meta needs {version_key}, a string, and {capabilities_key}, an object"
         raise Refused(400, InvalidParams(reason), request_id=request.id)
     try:
-        check_routing(exchange.head, request, version)
+        check_routing(exchange.parsed_headers, request, version)
     except HeaderMismatch as exc:
         raise Refused(400, exc, request_id=request.id) from None
-    if request.method == "subscriptions/listen" and not exchange.head.accepts.stream:
+    if request.method == "subscriptions/listen" and not exchange.parsed_headers.accepts.stream:
         needed = InvalidRequest("a subscription needs Accept: text/event-stream")
         raise Refused(406, needed, request_id=request.id)
     if request.method == "initialize":  # a method of the other era
@@ -201,17 +191,17 @@ def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes
     return request
 
 
-def _check_marked(head: Head, ctx: RequestContext[Any], marked: Marked | None) -> None:
-    if marked is None:
+def _check_marked(head: ParsedHeaders, ctx: RequestContext[Any], parameters: HeaderParameters | None) -> None:
+    if parameters is None:
         # Proxies trust these headers, so they are never accepted unchecked.
         if any(name.startswith(PARAMETER) for name in head.fields):
             unknown = InternalError("Mcp-Param headers cannot be checked: the list of tools could not be read")
             raise Refused(500, unknown, request_id=ctx.request_id)
         return
-    if not marked:
+    if not parameters:
         return
     try:
-        check_parameters(head, ctx.raw_params, marked)
+        check_parameters(head, ctx.raw_params, parameters)
     except HeaderMismatch as exc:
         raise Refused(400, exc, request_id=ctx.request_id) from None
 
@@ -226,12 +216,14 @@ async def _notified(
     """
     try:
         meta = read_meta(frame.params) or {}
-        check_notification(exchange.head, frame, meta.get(envelope.PROTOCOL_VERSION), service.server.protocol_versions)
-    except (codec.Misfit, codec.Undecodable) as exc:
+        check_notification(
+            exchange.parsed_headers, frame, meta.get(request_meta.PROTOCOL_VERSION), service.server.protocol_versions
+        )
+    except (codec.ValidationError, codec.DecodeError) as exc:
         raise Refused(400, InvalidParams(f"params: {exc}")) from None
     except (HeaderMismatch, UnsupportedProtocolVersion) as exc:
         raise Refused(400, exc) from None
-    work = service.server.dispatcher.notify(frame, UnheardPeer(service, exchange, state, auth))
+    work = service.server.dispatcher.notify(frame, SilentPeer(service, exchange, state, auth))
     if work is not None:
         await work
     await exchange.reply(202)

@@ -1,7 +1,7 @@
-"""The client of one HTTP request that belongs to no session, as handlers see it.
+"""The client of one HTTP request, as handlers see it: `Peer` for each era, with and without a session.
 
-Knows the request and its answer; nothing of what messages say.
-Spec: basic/transports/streamable-http.
+Knows the request, its session and its response; nothing of what messages say.
+Spec: basic/transports/streamable-http; 2025-11-25/basic/transports, "Streamable HTTP".
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+import anyio
 from msgspec import Raw
 
 from mcp_core.auth import AccessToken
-from mcp_core.backend import Waiter
+from mcp_core.backend import Future, current_backend
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.dispatch import Failure
 from mcp_core.errors import (
@@ -20,18 +21,20 @@ from mcp_core.errors import (
     LocalProtocolError,
     MethodNotFound,
     MissingClientCapability,
+    RequestTimeout,
     UnsupportedProtocolVersion,
 )
-from mcp_core.messages import RequestId
+from mcp_core.messages import RequestId, encode_notification, encode_request
 from mcp_core.session import Handshake
 from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange
 from mcp_core.transports.streamable_http.service import HTTPService
+from mcp_core.transports.streamable_http.sessions import HTTPSession
 
-__all__ = ["LonePeer", "challenged", "ModernPeer", "UnheardPeer"]
+__all__ = ["ModernPeer", "SessionPeer", "SessionlessPeer", "SilentPeer", "challenge_status"]
 
 
-def challenged(service: HTTPService, answer: Answer, failure: Failure) -> int:
+def challenge_status(service: HTTPService, answer: Answer, failure: Failure) -> int:
     """The status that an answer with this error has; a challenge is put in its headers (R-AUTH-06)."""
     if service.bearer is None or not failure.scopes:
         return 200
@@ -66,7 +69,7 @@ class _RequestPeer:
 
     @property
     def headers(self) -> Mapping[str, str]:
-        return self._exchange.head.texts
+        return self._exchange.parsed_headers.texts
 
     @property
     def answer(self) -> Answer:
@@ -75,25 +78,35 @@ class _RequestPeer:
             self._answer = Answer(self._exchange, json_only=self.json_only)
         return self._answer
 
+    @property
+    def exchange(self) -> Exchange:
+        """The HTTP request."""
+        return self._exchange
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether the response may be an SSE stream."""
+        return self._exchange.parsed_headers.accepts.stream and not self.json_only
+
     def notify(self, message: bytes) -> None:
         self.answer.put(message)
 
-    async def flow(self) -> None:
+    async def wait_writable(self) -> None:
         if self._answer is not None:
             await self._answer.flush()
 
     async def close_stream(self, retry: float) -> None:
         """A stream without a session cannot be taken up again."""
 
-    def notify_late(self, message: bytes) -> bool:
+    def notify_session(self, message: bytes) -> bool:
         return False
 
-    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        return self._service.endings.add(call)
+    def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
+        return self._service.close_callbacks.add(call)
 
     def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
         """Send the answer."""
-        if self._answer is None and (self._exchange.head.accepts.json or status != 200):
+        if self._answer is None and (self._exchange.parsed_headers.accepts.json or status != 200):
             return self._exchange.reply(status, message)
         return self.answer.result(message, status)
 
@@ -118,20 +131,28 @@ class ModernPeer(_RequestPeer):
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent to a 2026-07-28 client")
 
-    def abandoned(self, request_id: RequestId) -> bool:
+    def is_cancelled(self, request_id: RequestId) -> bool:
         return self.gone
+
+    def take(self, work: Interruptible, request_id: RequestId) -> None:
+        """Let the server interrupt it when it shuts down."""
+        self._service.running.add(work)
+
+    def leave(self, work: Interruptible, request_id: RequestId) -> None:
+        """The work has ended."""
+        self._service.running.discard(work)
 
     def outcome(self, message: bytes, failure: Failure | None) -> Awaitable[None]:
         """Send the answer, which has this error in it if that is not `None`."""
         if failure is None:
-            plain = self._answer is None and self._exchange.head.accepts.json
+            plain = self._answer is None and self._exchange.parsed_headers.accepts.json
             return self._exchange.reply(200, message) if plain else self.answer.result(message)
         if failure.scopes:
-            return self.answer.result(message, challenged(self._service, self.answer, failure))
+            return self.answer.result(message, challenge_status(self._service, self.answer, failure))
         return self.result(message, _STATUS.get(failure.code, 200))
 
 
-class UnheardPeer(ModernPeer):
+class SilentPeer(ModernPeer):
     """The same client, for requests made on its behalf: drops all notifications."""
 
     __slots__ = ()
@@ -140,7 +161,7 @@ class UnheardPeer(ModernPeer):
         """Drop it."""
 
 
-class LonePeer(_RequestPeer):
+class SessionlessPeer(_RequestPeer):
     """A client of the handshake era, of which nothing is kept from one request to the next."""
 
     __slots__ = ("failure", "handshake", "json_only", "work")
@@ -172,13 +193,8 @@ class LonePeer(_RequestPeer):
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent: it takes a session, and this server keeps none")
 
-    def abandoned(self, request_id: RequestId) -> bool:
+    def is_cancelled(self, request_id: RequestId) -> bool:
         return self.gone if self.work is None else self.work.interrupted
-
-    @property
-    def exchange(self) -> Exchange:
-        """The HTTP request."""
-        return self._exchange
 
     def take(self, work: Interruptible, request_id: RequestId) -> None:
         """Know the call that waits."""
@@ -192,6 +208,126 @@ class LonePeer(_RequestPeer):
     def cancel(self, request_id: RequestId | None) -> None:
         """Nothing outlasts a request that another could cancel."""
 
-    def waiter(self, request_id: RequestId | None) -> Waiter | None:
+    def future(self, request_id: RequestId | None) -> Future | None:
         """Return `None`: there are no requests of ours to be answered."""
         return None
+
+
+MAX_ASKED: Final = 256
+"""Requests of ours that one client may leave unanswered."""
+
+_CANCEL_SECONDS: Final = 1.0
+"""Seconds that it may take to tell a client that a request of ours is cancelled."""
+
+
+class SessionPeer:
+    """The client of one request, or of one notification, of a session."""
+
+    __slots__ = ("answer", "auth", "exchange", "failure", "gone", "lifespan_context", "server", "session", "work")
+
+    shakes_hands = True
+    reaches_client = True
+    hears_changes = True
+
+    def __init__(
+        self,
+        server: Any,
+        session: HTTPSession,
+        exchange: Exchange,
+        answer: Answer | None,
+        state: Any,
+        auth: AccessToken | None,
+    ) -> None:
+        self.server: Any = server
+        self.lifespan_context: Any = state
+        self.auth: AccessToken | None = auth
+        self.work: Interruptible | None = None
+        self.gone: bool = False
+        self.failure: Failure | None = None
+        self.session: HTTPSession = session
+        self.exchange: Exchange = exchange
+        self.answer: Answer | None = answer
+
+    @property
+    def handshake(self) -> Handshake | None:
+        return self.session.handshake
+
+    @handshake.setter
+    def handshake(self, handshake: Handshake) -> None:
+        self.session.handshake = handshake
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.exchange.parsed_headers.texts
+
+    @property
+    def can_stream(self) -> bool:
+        """Whether the response may be an SSE stream."""
+        return self.answer is not None and self.answer.can_stream
+
+    def notify(self, message: bytes) -> None:
+        if self.answer is not None:
+            self.answer.put(message)
+
+    async def wait_writable(self) -> None:
+        if self.answer is not None:
+            await self.answer.flush()
+
+    async def close_stream(self, retry: float) -> None:
+        if self.answer is not None:
+            await self.answer.close_early(retry)
+
+    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+        answer, session = self.answer, self.session
+        if answer is None or not answer.can_stream:
+            raise LocalProtocolError(f"{method} cannot be sent: it takes a client that accepts text/event-stream")
+        if len(session.requests.outgoing) >= MAX_ASKED:
+            raise LocalProtocolError(f"{method} cannot be sent: the client has left {MAX_ASKED} requests unanswered")
+        future = current_backend().create_future()
+        request_id = session.requests.register(future)
+        try:
+            answer.put(encode_request(request_id, method, params))
+            await answer.flush()
+            if timeout is None:
+                return await future.wait()  # type: ignore[no-any-return]
+            with anyio.move_on_after(timeout):
+                return await future.wait()  # type: ignore[no-any-return]
+            raise RequestTimeout(f"{method} was not answered within {timeout} seconds")
+        finally:
+            if session.requests.resolve(request_id) is not None:
+                answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
+                # At once, or the client goes on asking its user; but a cancelled task does not wait long.
+                with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
+                    await answer.flush()
+
+    def notify_session(self, message: bytes) -> bool:
+        return self.session.notify(message)
+
+    def is_cancelled(self, request_id: RequestId) -> bool:
+        return self.gone if self.work is None else self.work.interrupted
+
+    def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
+        return self.session.close_callbacks.add(call)
+
+    def take(self, work: Interruptible, request_id: RequestId) -> None:
+        """Let the call that waits be cancelled by others of the client's requests."""
+        self.work = work
+        self.session.running.setdefault(request_id, []).append(work)
+
+    def leave(self, work: Interruptible, request_id: RequestId) -> None:
+        """The call waits no more, nor is it to be kept alive by the peer that it knows."""
+        self.gone = work.interrupted
+        self.work = None
+        works = self.session.running[request_id]
+        works.remove(work)
+        if not works:
+            del self.session.running[request_id]
+
+    def cancel(self, request_id: RequestId | None) -> None:
+        """The client wants no answer to an earlier request."""
+        if request_id is not None:
+            self.session.cancel(request_id)
+
+    def future(self, request_id: RequestId | None) -> Future | None:
+        """Who waits for the client's answer to this request of ours."""
+        return self.session.requests.resolve(request_id)

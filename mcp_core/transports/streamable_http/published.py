@@ -12,7 +12,7 @@ from mcp_core.errors import InvalidRequest
 from mcp_core.observers import Observers
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.exchange import ASGIReceive, ASGISend, Exchange, Refused, Scope
-from mcp_core.transports.streamable_http.heads import Header
+from mcp_core.transports.streamable_http.parsed_headers import Header
 
 __all__ = ["ProtectedResourceMetadata", "publish", "without_root"]
 

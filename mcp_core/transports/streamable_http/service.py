@@ -14,25 +14,25 @@ import anyio
 
 from mcp_core.backend.home import Home, running_loop
 from mcp_core.backend.interruptible import Interruptible
-from mcp_core.endings import Endings
+from mcp_core.close_callbacks import CloseCallbacks
 from mcp_core.errors import InvalidRequest
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
 from mcp_core.subscriptions import Event
 from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
-from mcp_core.transports.streamable_http.marks import Marks
 from mcp_core.transports.streamable_http.options import HTTPOptions
-from mcp_core.transports.streamable_http.sessions import Session, Sessions
-from mcp_core.transports.streamable_http.stored import GuardedStore
+from mcp_core.transports.streamable_http.resumable import GuardedStore
+from mcp_core.transports.streamable_http.sessions import HTTPSession, SessionTable
+from mcp_core.transports.streamable_http.tool_headers import HeaderParameterCache
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
 
 __all__ = ["HTTPService"]
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class Homes:
@@ -72,30 +72,30 @@ class HTTPService:
     def __init__(self, server: Server[Any], options: HTTPOptions) -> None:
         self.server = server
         self.options = options
-        self.sessions: Sessions = Sessions(options.max_sessions, options.session_idle_timeout)
+        self.sessions: SessionTable = SessionTable(options.max_sessions, options.session_idle_timeout)
         self.store: GuardedStore | None = None if options.event_store is None else GuardedStore(options.event_store)
-        self.endings: Endings = Endings()
+        self.close_callbacks: CloseCallbacks = CloseCallbacks()
         self.running: set[Interruptible] = set()
         self.bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
             self.bearer = BearerGuard(options.auth, options.token_verifier)
         self.handshakes: frozenset[str] = frozenset(r for r in server.protocol_versions if not is_modern(r))
         self.serves_handshakes: bool = bool(self.handshakes)
-        self.marks: Marks = Marks(server)
+        self.header_parameters: HeaderParameterCache = HeaderParameterCache(server)
         self.homes: Homes = Homes(server)
         self._has_warned = False
         self._follow_changes()
 
     def _follow_changes(self) -> None:
-        """Have the marks forgotten when tools change; for as long as there is this app."""
-        known = weakref.WeakMethod(self.marks.forget)
+        """Have the header parameters forgotten when tools change; for as long as there is this app."""
+        known = weakref.WeakMethod(self.header_parameters.forget)
 
         def changed(event: Event) -> None:
             forget = known()
             if forget is not None:
                 forget(event)
 
-        weakref.finalize(self.marks, self.server.on_change(changed, anywhere=True))
+        weakref.finalize(self.header_parameters, self.server.on_change(changed, anywhere=True))
 
     @property
     def is_ready(self) -> bool:
@@ -125,18 +125,18 @@ class HTTPService:
             await anyio.sleep(self.options.keep_alive)
             await exchange.write(KEEP_ALIVE)
 
-    def follow(self, session: Session) -> Callable[[], None]:
+    def follow(self, session: HTTPSession) -> Callable[[], None]:
         """Notify the client of a session of changes. Returns a function that ends that."""
         return self.server.follow(session)
 
     async def state(self) -> Any:
         """What the server's lifespan yielded; it is entered by the first request if it was not before."""
         self.homes.add()
-        if self.server.entered is None and not self._has_warned:
+        if self.server.lifespan_state is None and not self._has_warned:
             self._has_warned = True
-            _journal.warning(
+            _log.warning(
                 "the lifespan of %r is entered by a request, and ends with the event loop: "
                 "its host does not pass it on; give the host lifespan=app.lifespan",
                 self.server.name,
             )
-        return await self.server.state()
+        return await self.server.enter_lifespan()

@@ -15,23 +15,19 @@ from itertools import islice
 from typing import Any, Final
 
 import anyio
-from msgspec import Raw
 
-from mcp_core.auth import AccessToken
-from mcp_core.backend import Waiter, current_backend, spawn_detached
+from mcp_core.auth import Principal
+from mcp_core.backend import Future, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
-from mcp_core.dispatch import Failure
-from mcp_core.endings import Endings
-from mcp_core.errors import ConnectionClosed, LocalProtocolError, RequestTimeout
-from mcp_core.journal import Journal
-from mcp_core.messages import RequestId, encode_notification, encode_request
-from mcp_core.session import Handshake
-from mcp_core.session import Session as Registry
-from mcp_core.transports.streamable_http.answers import Answer
+from mcp_core.close_callbacks import CloseCallbacks
+from mcp_core.errors import ConnectionClosed
+from mcp_core.messages import RequestId
+from mcp_core.queue_logger import QueueLogger
+from mcp_core.session import Handshake, JSONRPCSession
 from mcp_core.transports.streamable_http.exchange import Exchange, event
-from mcp_core.transports.streamable_http.stored import Stored
+from mcp_core.transports.streamable_http.resumable import ResumableStream
 
-__all__ = ["HandshakePeer", "Session", "Sessions", "subject_of"]
+__all__ = ["HTTPSession", "SessionTable"]
 
 BACKLOG: Final = 256
 """Messages that wait for a client's own stream; then the oldest are dropped."""
@@ -42,9 +38,6 @@ BACKLOG_BYTES: Final = 1_048_576
 MAX_IN_USE: Final = 512
 """Requests of one session that may be in progress, GETs included."""
 
-MAX_ASKED: Final = 256
-"""Requests of ours that one client may leave unanswered."""
-
 UNUSED_FOR: Final = 60.0
 """Seconds without use after which a session makes room for another, where there is no room."""
 
@@ -52,9 +45,9 @@ _SHARE: Final = 4
 """One caller, known by its token, has at most this part of all sessions: one in so many."""
 
 _SWEPT: Final = 4
-"""Sessions that are looked at, at the most, each time that one is asked for."""
+"""SessionTable that are looked at, at the most, each time that one is asked for."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
 class Outbox:
@@ -76,7 +69,7 @@ class Outbox:
             self.take()
             if not self._has_dropped:
                 self._has_dropped = True
-                _journal.warning("messages to a client were dropped: it does not read its own stream")
+                _log.warning("messages to a client were dropped: it does not read its own stream")
 
     def take(self) -> bytes:
         """Give the oldest."""
@@ -85,7 +78,7 @@ class Outbox:
         return message
 
 
-class Session:
+class HTTPSession:
     """One client.
 
     Entered as a context manager it is in use, and not idle.
@@ -93,19 +86,19 @@ class Session:
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        self.registry: Registry[Any, Waiter] = Registry()
+        self.requests: JSONRPCSession[Any, Future] = JSONRPCSession()
         self.handshake: Handshake | None = None
-        self.auth_subject: Any = None
+        self.principal: Principal | None = None
         self.running: dict[RequestId, list[Interruptible]] = {}
-        self.streams: dict[str, Stored] = {}
-        self.listener: Listener | None = None
-        self.own: Stored | None = None
+        self.streams: dict[str, ResumableStream] = {}
+        self.get_stream: GetStream | None = None
+        self.stored_get_stream: ResumableStream | None = None
         self._outbox = Outbox()
         self._is_pumping = False
         self._pumping = anyio.Lock()
-        self.endings: Endings = Endings()
+        self.close_callbacks: CloseCallbacks = CloseCallbacks()
         self.forget: Callable[[], None] = lambda: None
-        self.tell: Callable[[bytes], None] = lambda message: None
+        self.observe: Callable[[bytes], None] = lambda message: None
         """Called with each message that goes on the client's own stream."""
         self.last_used: float = time.monotonic()
         self.users: int = 0
@@ -136,17 +129,17 @@ class Session:
 
         Kept for it where there is a store.
         """
-        if self.own is not None:
-            self.tell(message)
+        if self.stored_get_stream is not None:
+            self.observe(message)
             self._outbox.put(message)
-            if self.own.is_stuck and len(self._outbox) >= BACKLOG // 2:
-                self.own.displace()  # it takes nothing: what comes is kept until it comes back
+            if self.stored_get_stream.is_stuck and len(self._outbox) >= BACKLOG // 2:
+                self.stored_get_stream.displace()  # it takes nothing: what comes is kept until it comes back
             if not self._is_pumping:
                 self._is_pumping = True
                 spawn_detached(self._pump)
-        elif self.listener is not None:
-            self.tell(message)
-            self.listener.put(message)
+        elif self.get_stream is not None:
+            self.observe(message)
+            self.get_stream.put(message)
         else:
             return False
         return True
@@ -157,10 +150,10 @@ class Session:
             async with self._pumping:
                 while self._outbox:
                     message = self._outbox.take()
-                    if self.own is not None:
-                        await self.own.put(message)
+                    if self.stored_get_stream is not None:
+                        await self.stored_get_stream.put(message)
         except Exception as exc:
-            _journal.error("a message could not be sent to a session", exc=exc)
+            _log.error("a message could not be sent to a session", exc=exc)
         finally:
             self._is_pumping = False
 
@@ -171,30 +164,30 @@ class Session:
 
     def end_streams(self) -> None:
         """Close long-lived streams; requests in flight go on."""
-        self.endings.come()
-        if self.listener is not None:
-            self.listener.close()
-        if self.own is not None:
-            spawn_detached(self._end_own)
+        self.close_callbacks.run()
+        if self.get_stream is not None:
+            self.get_stream.close()
+        if self.stored_get_stream is not None:
+            spawn_detached(self._end_get_stream)
 
-    async def _end_own(self) -> None:
+    async def _end_get_stream(self) -> None:
         await self._pump()
-        if self.own is not None:
-            await _quietly(self.own.end())
+        if self.stored_get_stream is not None:
+            await _quietly(self.stored_get_stream.end())
 
     def end(self) -> None:
         """Nothing comes any more: what waits for the client's answers fails."""
         self.forget()
-        for request_id in list(self.registry.outgoing):
-            waiter = self.registry.resolve(request_id)
-            if waiter is not None:
-                waiter.fail(ConnectionClosed("the session ended before the answer came"))
-        self.endings.come()
+        for request_id in list(self.requests.outgoing):
+            future = self.requests.resolve(request_id)
+            if future is not None:
+                future.set_exception(ConnectionClosed("the session ended before the answer came"))
+        self.close_callbacks.run()
         for works in list(self.running.values()):
             for work in list(works):
                 work.interrupt()
-        if self.listener is not None:
-            self.listener.close()
+        if self.get_stream is not None:
+            self.get_stream.close()
         spawn_detached(self._end_streams)
 
     async def _end_streams(self) -> None:
@@ -212,16 +205,16 @@ async def _quietly(work: Coroutine[Any, Any, None]) -> None:
     try:
         await work
     except Exception as exc:
-        _journal.error("a stream could not be ended", exc=exc)
+        _log.error("a stream could not be ended", exc=exc)
 
 
-class Listener:
+class GetStream:
     """The stream that a client holds open for what belongs to no request; without a store, as long as it does."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._waiting = Outbox()
-        self._woken: Waiter | None = None
+        self._woken: Future | None = None
         self._closed = False
 
     def put(self, message: bytes) -> None:
@@ -236,7 +229,7 @@ class Listener:
 
     def _wake(self) -> None:
         if self._woken is not None:
-            self._woken.set(None)
+            self._woken.set_result(None)
 
     async def run(self) -> None:
         """Send what comes until it is closed."""
@@ -245,13 +238,13 @@ class Listener:
                 await self._exchange.write(event(self._waiting.take()))
             if self._closed:
                 break
-            self._woken = current_backend().waiter()
+            self._woken = current_backend().create_future()
             await self._woken.wait()
             self._woken = None
         await self._exchange.end_stream()
 
 
-class Sessions:
+class SessionTable:
     """The sessions of one server, bounded in number and in idle time.
 
     No client can lock others out cheaply. Where there is no room, one goes that its client never came back
@@ -261,10 +254,10 @@ class Sessions:
     def __init__(self, max_sessions: int, idle_timeout: float | None) -> None:
         self._max = max_sessions
         self._idle_timeout = idle_timeout
-        self._sessions: OrderedDict[str, Session] = OrderedDict()
+        self._sessions: OrderedDict[str, HTTPSession] = OrderedDict()
         """The least recently used come first."""
-        self._unused: OrderedDict[str, Session] = OrderedDict()
-        self._by_subject: dict[Any, OrderedDict[str, Session]] = {}
+        self._unused: OrderedDict[str, HTTPSession] = OrderedDict()
+        self._by_principal: dict[Principal, OrderedDict[str, HTTPSession]] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -274,22 +267,24 @@ class Sessions:
         """Return an id that cannot be guessed."""
         return secrets.token_urlsafe(32)
 
-    def add(self, session: Session) -> bool:
+    def add(self, session: HTTPSession) -> bool:
         """Keep a session; whether there is room for it."""
         self._sweep()
-        own: Mapping[str, Session] = self._by_subject.get(session.auth_subject, {})
-        if session.auth_subject is not None and len(own) >= max(1, self._max // _SHARE):
+        own: Mapping[str, HTTPSession] = (
+            {} if session.principal is None else self._by_principal.get(session.principal, {})
+        )
+        if session.principal is not None and len(own) >= max(1, self._max // _SHARE):
             self._make_room(own, 0.0)
         if len(self._sessions) >= self._max and not self._make_room(self._unused, 0.0):
             self._make_room(self._sessions, UNUSED_FOR)
         if len(self._sessions) >= self._max:
             return False
         self._sessions[session.session_id] = self._unused[session.session_id] = session
-        if session.auth_subject is not None:
-            self._by_subject.setdefault(session.auth_subject, OrderedDict())[session.session_id] = session
+        if session.principal is not None:
+            self._by_principal.setdefault(session.principal, OrderedDict())[session.session_id] = session
         return True
 
-    def _make_room(self, candidates: Mapping[str, Session], idle_for: float) -> bool:
+    def _make_room(self, candidates: Mapping[str, HTTPSession], idle_for: float) -> bool:
         """End the first of these that is not in use, if it was idle for so long; few are looked at."""
         now = time.monotonic()
         for session in list(islice(candidates.values(), _SWEPT)):
@@ -298,11 +293,11 @@ class Sessions:
                 return True
         return False
 
-    def find(self, session_id: str, subject: Any = None) -> Session | None:
+    def find(self, session_id: str, principal: Principal | None = None) -> HTTPSession | None:
         """The session of this id, if it is this caller's; finding it is using it."""
         self._sweep()
         session = self._sessions.get(session_id) if len(session_id) == _ID_LENGTH else None
-        if session is None or session.auth_subject != subject:
+        if session is None or session.principal != principal:
             return None
         if self._is_idle(session, time.monotonic()):
             self.remove(session)
@@ -310,20 +305,20 @@ class Sessions:
         session.touch()
         self._sessions.move_to_end(session_id)
         self._unused.pop(session_id, None)
-        if session.auth_subject is not None:
-            self._by_subject[session.auth_subject].move_to_end(session_id)
+        if session.principal is not None:
+            self._by_principal[session.principal].move_to_end(session_id)
         return session
 
-    def remove(self, session: Session) -> None:
+    def remove(self, session: HTTPSession) -> None:
         """End a session."""
         if self._sessions.pop(session.session_id, None) is None:
             return
         self._unused.pop(session.session_id, None)
-        own = self._by_subject.get(session.auth_subject)
-        if own is not None:
+        own = None if session.principal is None else self._by_principal.get(session.principal)
+        if own is not None and session.principal is not None:
             own.pop(session.session_id, None)
             if not own:
-                del self._by_subject[session.auth_subject]
+                del self._by_principal[session.principal]
         session.end()
 
     def end_streams(self) -> None:
@@ -336,7 +331,7 @@ class Sessions:
         for session in list(self._sessions.values()):
             self.remove(session)
 
-    def _is_idle(self, session: Session, now: float) -> bool:
+    def _is_idle(self, session: HTTPSession, now: float) -> bool:
         if self._idle_timeout is None or session.users:
             return False
         return now - session.last_used > self._idle_timeout
@@ -358,121 +353,4 @@ class Sessions:
                 return
 
 
-_ID_LENGTH: Final = len(Sessions.new_id())
-
-
-def subject_of(auth: AccessToken | None) -> Any:
-    """Who a caller is, by its token: another caller's token does not open its session."""
-    return None if auth is None else (auth.client_id, auth.subject, str(auth.claims.get("iss")))
-
-
-_CANCEL_SECONDS: Final = 1.0
-"""Seconds that it may take to tell a client that a request of ours is cancelled."""
-
-
-class HandshakePeer:
-    """The client of one request, or of one notification, of a session."""
-
-    __slots__ = ("answer", "auth", "exchange", "failure", "gone", "lifespan_context", "server", "session", "work")
-
-    shakes_hands = True
-    reaches_client = True
-    hears_changes = True
-
-    def __init__(
-        self,
-        server: Any,
-        session: Session,
-        exchange: Exchange,
-        answer: Answer | None,
-        state: Any,
-        auth: AccessToken | None,
-    ) -> None:
-        self.server: Any = server
-        self.lifespan_context: Any = state
-        self.auth: AccessToken | None = auth
-        self.work: Interruptible | None = None
-        self.gone: bool = False
-        self.failure: Failure | None = None
-        self.session: Session = session
-        self.exchange: Exchange = exchange
-        self.answer: Answer | None = answer
-
-    @property
-    def handshake(self) -> Handshake | None:
-        return self.session.handshake
-
-    @handshake.setter
-    def handshake(self, handshake: Handshake) -> None:
-        self.session.handshake = handshake
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        return self.exchange.head.texts
-
-    def notify(self, message: bytes) -> None:
-        if self.answer is not None:
-            self.answer.put(message)
-
-    async def flow(self) -> None:
-        if self.answer is not None:
-            await self.answer.flush()
-
-    async def close_stream(self, retry: float) -> None:
-        if self.answer is not None:
-            await self.answer.close_early(retry)
-
-    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
-        answer, session = self.answer, self.session
-        if answer is None or not answer.can_stream:
-            raise LocalProtocolError(f"{method} cannot be sent: it takes a client that accepts text/event-stream")
-        if len(session.registry.outgoing) >= MAX_ASKED:
-            raise LocalProtocolError(f"{method} cannot be sent: the client has left {MAX_ASKED} requests unanswered")
-        waiter = current_backend().waiter()
-        request_id = session.registry.register(waiter)
-        try:
-            answer.put(encode_request(request_id, method, params))
-            await answer.flush()
-            if timeout is None:
-                return await waiter.wait()  # type: ignore[no-any-return]
-            with anyio.move_on_after(timeout):
-                return await waiter.wait()  # type: ignore[no-any-return]
-            raise RequestTimeout(f"{method} was not answered within {timeout} seconds")
-        finally:
-            if session.registry.resolve(request_id) is not None:
-                answer.put(encode_notification("notifications/cancelled", {"requestId": request_id}))
-                # At once, or the client goes on asking its user; but a cancelled task does not wait long.
-                with anyio.move_on_after(_CANCEL_SECONDS, shield=True):
-                    await answer.flush()
-
-    def notify_late(self, message: bytes) -> bool:
-        return self.session.notify(message)
-
-    def abandoned(self, request_id: RequestId) -> bool:
-        return self.gone if self.work is None else self.work.interrupted
-
-    def on_end(self, call: Callable[[], None]) -> Callable[[], None]:
-        return self.session.endings.add(call)
-
-    def take(self, work: Interruptible, request_id: RequestId) -> None:
-        """Let the call that waits be cancelled by others of the client's requests."""
-        self.work = work
-        self.session.running.setdefault(request_id, []).append(work)
-
-    def leave(self, work: Interruptible, request_id: RequestId) -> None:
-        """The call waits no more, nor is it to be kept alive by the peer that it knows."""
-        self.gone = work.interrupted
-        self.work = None
-        works = self.session.running[request_id]
-        works.remove(work)
-        if not works:
-            del self.session.running[request_id]
-
-    def cancel(self, request_id: RequestId | None) -> None:
-        """The client wants no answer to an earlier request."""
-        if request_id is not None:
-            self.session.cancel(request_id)
-
-    def waiter(self, request_id: RequestId | None) -> Waiter | None:
-        """Who waits for the client's answer to this request of ours."""
-        return self.session.registry.resolve(request_id)
+_ID_LENGTH: Final = len(SessionTable.new_id())

@@ -26,7 +26,7 @@ import uvicorn
 from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
-from mcp_core import journal
+from mcp_core import queue_logger
 from mcp_core.request_state import SHARED_KEY, share_key, take_shared_key
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.address import say_where
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["serve_with_workers"]
 
-_journal = journal.Journal(__name__)
+_log = queue_logger.QueueLogger(__name__)
 
 
 class Located(msgspec.Struct, frozen=True):
@@ -49,7 +49,7 @@ class Located(msgspec.Struct, frozen=True):
     options: dict[str, Any]
     grace: float
     key: bytes
-    """What seals request states, the same in all workers. It comes by pickle, through a pipe: the
+    """What signs request states, the same in all workers. It comes by pickle, through a pipe: the
     environment of a process can be read by others, and is inherited by what it starts."""
 
     def __call__(self) -> StreamableHTTP:
@@ -60,8 +60,8 @@ class Located(msgspec.Struct, frozen=True):
                 found = getattr(importlib.import_module(self.module), self.name)
         except Exception as exc:
             # Of any other way to end, uvicorn thinks that the next worker may do better.
-            _journal.error("a worker cannot import the server from %s", self.module, exc=exc)
-            journal.flush()
+            _log.error("a worker cannot import the server from %s", self.module, exc=exc)
+            queue_logger.flush()
             sys.exit(STARTUP_FAILURE)
         app = StreamableHTTP(getattr(found, "server", found), HTTPOptions(**self.options))
         _let_interrupt(through=True)  # uvicorn has its handlers in place

@@ -14,32 +14,32 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from msgspec import Raw
 
-from mcp_core import codec, envelope
+from mcp_core import codec, request_meta
 from mcp_core.context import Peer, RequestContext
 from mcp_core.errors import MCPError
-from mcp_core.journal import Journal
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.subscriptions import Event, ToolsListChanged
-from mcp_core.transports.streamable_http.mirrored import name_in
+from mcp_core.transports.streamable_http.header_checks import name_in
 from mcp_core.types import ListToolsResult, Prepared, Tool
 
 if TYPE_CHECKING:
     from mcp_core.server import Server
 
-__all__ = ["MAX_CALLERS", "MAX_MARK_BYTES", "Marked", "Marks"]
+__all__ = ["MAX_CALLERS", "MAX_HEADER_PARAMETER_BYTES", "HeaderParameters", "HeaderParameterCache"]
 
-Marked: TypeAlias = Mapping[tuple[str, ...], str]
+HeaderParameters: TypeAlias = Mapping[tuple[str, ...], str]
 """The names that headers have for parameters, by the path to the parameter."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
-_NONE: Final[Marked] = {}
+_NONE: Final[HeaderParameters] = {}
 
 MAX_CALLERS: Final = 16_384
-"""Callers whose marks are kept; those that were not heard of for longest go first."""
+"""Callers whose header parameters are kept; those that were not heard of for longest go first."""
 
-MAX_MARK_BYTES: Final = 8_388_608
-"""Bytes of marks that are kept, those that are the same for several callers once."""
+MAX_HEADER_PARAMETER_BYTES: Final = 8_388_608
+"""Bytes of header parameters that are kept, those that are the same for several callers once."""
 
 _MOST_TOOLS: Final = 2048
 """Tools of which it is kept what they mark: most authors list the same objects to all callers."""
@@ -47,69 +47,70 @@ _MOST_TOOLS: Final = 2048
 _MOST_PAGES: Final = 1000
 _LONGEST_KEY: Final = 256
 
-_PASSING: Final = frozenset(("progressToken", "traceparent", "tracestate", "baggage", envelope.LOG_LEVEL))
+_PASSING: Final = frozenset(("progressToken", "traceparent", "tracestate", "baggage", request_meta.LOG_LEVEL))
 """Members of `_meta` that are of one request, and say nothing of who makes it."""
 
 
 class _List:
-    """What one list of tools marks, and how many callers see that list."""
+    """The annotated parameters of one list of tools, and how many callers see that list."""
 
-    __slots__ = ("key", "marked", "size", "users")
+    __slots__ = ("key", "parameters", "size", "users")
 
-    def __init__(self, key: bytes, marked: dict[str, Marked]) -> None:
+    def __init__(self, key: bytes, parameters: dict[str, HeaderParameters]) -> None:
         self.key = key
-        self.marked = marked
+        self.parameters = parameters
         self.size = len(key) + sum(
-            len(tool) + sum(len(".".join(p)) + len(n) for p, n in marks.items()) + 200 for tool, marks in marked.items()
+            len(tool) + sum(len(".".join(p)) + len(n) for p, n in header_parameters.items()) + 200
+            for tool, header_parameters in parameters.items()
         )
         self.users = 0
 
 
-class Marks:
-    """The marks of one server's tools."""
+class HeaderParameterCache:
+    """The header parameters of one server's tools."""
 
     def __init__(self, server: Server[Any]) -> None:
         self._server = server
         self._callers: OrderedDict[bytes, _List] = OrderedDict()
         self._lists: dict[bytes, _List] = {}
         self._bytes = 0
-        self._for_all: dict[str, Marked] | None = None
-        """The marks that every caller sees, where the author says that the list is the same for all."""
-        self._tools: dict[int, tuple[Tool, Marked]] = {}
-        self._pages: dict[int, tuple[Any, dict[str, Marked]]] = {}
+        self._for_all: dict[str, HeaderParameters] | None = None
+        """The header parameters that every caller sees, where the author says that the list is the same for all."""
+        self._tools: dict[int, tuple[Tool, HeaderParameters]] = {}
+        self._pages: dict[int, tuple[Any, dict[str, HeaderParameters]]] = {}
         self._changes = 0
 
-    def known(self, ctx: RequestContext[Any]) -> Mapping[str, Marked] | None:
-        """The marks of all tools that the caller of this request sees; `None` until that is known."""
+    def known(self, ctx: RequestContext[Any]) -> Mapping[str, HeaderParameters] | None:
+        """The header parameters of all tools that the caller of this request sees; `None` until that is known."""
         if self._for_all is not None:
             return self._for_all
         caller = _caller_of(ctx)
         if caller is None or caller not in self._callers:
             return None
         self._callers.move_to_end(caller)
-        return self._callers[caller].marked
+        return self._callers[caller].parameters
 
-    async def of(self, ctx: RequestContext[Any], peer: Peer) -> Marked | None:
-        """The marks of the tool that is called; `None` if they cannot be found out.
+    async def of(self, ctx: RequestContext[Any], peer: Peer) -> HeaderParameters | None:
+        """The header parameters of the tool that is called; `None` if they cannot be found out.
 
         `peer` stands for the caller, and drops what is sent to it.
         """
         name = name_in(ctx.raw_params, "name") or ""
         if self._server.on_get_tool is not None:
             return await self._asked(ctx, peer, name)
-        marked = self.known(ctx)
-        if marked is None:
+        parameters = self.known(ctx)
+        if parameters is None:
             changes = self._changes
             read = await self._read(ctx, peer)
             if read is None:
                 return None
-            marked, same_for_all = read
+            parameters, same_for_all = read
             if changes == self._changes:  # otherwise what was read may be old already
                 if same_for_all:
-                    self._for_all = marked
+                    self._for_all = parameters
                 else:
-                    self._keep(_caller_of(ctx), marked)
-        return marked.get(name, _NONE)
+                    self._keep(_caller_of(ctx), parameters)
+        return parameters.get(name, _NONE)
 
     def forget(self, event: Event) -> None:
         """Take note of a change."""
@@ -120,24 +121,28 @@ class Marks:
             self._bytes = 0
             self._for_all = None
 
-    def _keep(self, caller: bytes | None, marked: dict[str, Marked]) -> None:
+    def _keep(self, caller: bytes | None, parameters: dict[str, HeaderParameters]) -> None:
         if caller is None or caller in self._callers:
             return
-        key = _digest(codec.encode([(tool, list(marks.items())) for tool, marks in sorted(marked.items())]))
+        key = _digest(
+            codec.encode(
+                [(tool, list(header_parameters.items())) for tool, header_parameters in sorted(parameters.items())]
+            )
+        )
         shared = self._lists.get(key)
         if shared is None:
-            shared = self._lists[key] = _List(key, marked)
+            shared = self._lists[key] = _List(key, parameters)
             self._bytes += shared.size
         shared.users += 1
         self._callers[caller] = shared
-        while len(self._callers) > MAX_CALLERS or (self._bytes > MAX_MARK_BYTES and len(self._callers) > 1):
+        while len(self._callers) > MAX_CALLERS or (self._bytes > MAX_HEADER_PARAMETER_BYTES and len(self._callers) > 1):
             _, old = self._callers.popitem(last=False)
             old.users -= 1
             if not old.users:
                 del self._lists[old.key]
                 self._bytes -= old.size
 
-    async def _asked(self, ctx: RequestContext[Any], peer: Peer, name: str) -> Marked | None:
+    async def _asked(self, ctx: RequestContext[Any], peer: Peer, name: str) -> HeaderParameters | None:
         """Ask the author for the tool; the client hears nothing of that."""
         unheard: RequestContext[Any] = RequestContext(
             peer, ctx.request_id, ctx.method, ctx.raw_params, ctx.protocol_version, ctx.meta
@@ -146,42 +151,42 @@ class Marks:
             found: Any = self._server.on_get_tool(unheard, name)  # type: ignore[misc]
             tool = await found if hasattr(found, "__await__") else found
         except Exception as exc:
-            _journal.error("on_get_tool raised %s", type(exc).__name__, exc=exc)
+            _log.error("on_get_tool raised %s", type(exc).__name__, exc=exc)
             return None
         if tool is not None and not isinstance(tool, Tool):
-            _journal.error("on_get_tool returned %s; expected a Tool or None", type(tool).__name__)
+            _log.error("on_get_tool returned %s; expected a Tool or None", type(tool).__name__)
             return None
-        return _NONE if tool is None else _marked(tool.name, tool.input_schema)
+        return _NONE if tool is None else _parameters_of(tool.name, tool.input_schema)
 
-    async def _read(self, ctx: RequestContext[Any], peer: Peer) -> tuple[dict[str, Marked], bool] | None:
-        """Read the whole list, as the caller would see it: what it marks, and whether all callers see the same.
+    async def _read(self, ctx: RequestContext[Any], peer: Peer) -> tuple[dict[str, HeaderParameters], bool] | None:
+        """Read the whole list, as the caller would see it: its annotations, and whether all callers see the same.
 
         Neither middleware nor observers see that.
         """
-        marked: dict[str, Marked] = {}
+        parameters: dict[str, HeaderParameters] = {}
         same_for_all = True
         cursor: str | None = None
         if not self._server.serves("tools/list"):
-            return marked, same_for_all
+            return parameters, same_for_all
         for _ in range(_MOST_PAGES):
             params: dict[str, Any] = {"_meta": ctx.meta} if cursor is None else {"_meta": ctx.meta, "cursor": cursor}
             try:
-                begun = self._server.dispatcher.aside(ctx, peer, "tools/list", params)
+                begun = self._server.dispatcher.call_internally(ctx, peer, "tools/list", params)
                 page = await begun if hasattr(begun, "__await__") else begun
                 found, cursor = self._read_page(page)
             except MCPError:
                 return None  # the caller would be refused the list, too
             except Exception as exc:
-                _journal.error("the handler of tools/list raised %s", type(exc).__name__, exc=exc)
+                _log.error("the handler of tools/list raised %s", type(exc).__name__, exc=exc)
                 return None
-            marked.update(found)
+            parameters.update(found)
             same_for_all = same_for_all and isinstance(page, Prepared) and page.same_for_all
             if cursor is None:
-                return marked, same_for_all
-        _journal.error("tools/list has more than %d pages", _MOST_PAGES)
+                return parameters, same_for_all
+        _log.error("tools/list has more than %d pages", _MOST_PAGES)
         return None
 
-    def _read_page(self, page: Any) -> tuple[dict[str, Marked], str | None]:
+    def _read_page(self, page: Any) -> tuple[dict[str, HeaderParameters], str | None]:
         if isinstance(page, Prepared):
             prepared = cast("Prepared[Any]", page)
             kept = self._pages.get(id(prepared))
@@ -192,20 +197,24 @@ class Marks:
                 kept = self._pages[id(prepared)] = (prepared, self._read_page(prepared.value)[0])
             return kept[1], prepared.value.next_cursor
         if isinstance(page, ListToolsResult):
-            return {tool.name: marks for tool in page.tools if (marks := self._marked(tool))}, page.next_cursor
+            return {
+                tool.name: header_parameters for tool in page.tools if (header_parameters := self._parameters_of(tool))
+            }, page.next_cursor
         value: Any = codec.decode_any(page) if isinstance(page, Raw | bytes) else codec.to_json(page)
         tools = value.get("tools") if codec.is_object(value) else None
         if not codec.is_array(tools) or not all(codec.is_object(tool) for tool in tools):
             raise TypeError(f"tools/list gave {type(page).__name__}, which is no list of tools")
-        found = {tool.get("name"): _marked(tool.get("name"), tool.get("inputSchema", {})) for tool in tools}
-        return {name: marks for name, marks in found.items() if marks}, value.get("nextCursor")
+        found = {tool.get("name"): _parameters_of(tool.get("name"), tool.get("inputSchema", {})) for tool in tools}
+        return {name: header_parameters for name, header_parameters in found.items() if header_parameters}, value.get(
+            "nextCursor"
+        )
 
-    def _marked(self, tool: Tool) -> Marked:
+    def _parameters_of(self, tool: Tool) -> HeaderParameters:
         kept = self._tools.get(id(tool))
         if kept is None:
             if len(self._tools) >= _MOST_TOOLS:
                 self._tools.clear()
-            kept = self._tools[id(tool)] = (tool, _marked(tool.name, tool.input_schema))
+            kept = self._tools[id(tool)] = (tool, _parameters_of(tool.name, tool.input_schema))
         return kept[1]
 
 
@@ -226,9 +235,9 @@ def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-def _marked(name: Any, schema: Any) -> Marked:
+def _parameters_of(name: Any, schema: Any) -> HeaderParameters:
     try:
         return parameter_headers(schema)
-    except InvalidMark as exc:
-        _journal.warning("tool %s: %s; clients over HTTP will leave it out", name, exc)
+    except InvalidHeaderAnnotation as exc:
+        _log.warning("tool %s: %s; clients over HTTP will leave it out", name, exc)
         return _NONE

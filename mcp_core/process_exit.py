@@ -15,14 +15,14 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
-from mcp_core.journal import Journal, flush
+from mcp_core.queue_logger import QueueLogger, flush
 
 __all__ = ["PATIENCE", "exit_process", "leaving", "run_trio"]
 
 PATIENCE: Final = 1.0
 """Seconds that tasks and threads have to end when what started them has; then they are left behind."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 _runs_trio = False
 
@@ -56,7 +56,7 @@ def leaving() -> Generator[Callable[[], None], None, None]:
 
 
 def _end_process() -> None:
-    _journal.error("the process is ended amid a task, or a thread, that goes on after its end")
+    _log.error("the process is ended amid a task, or a thread, that goes on after its end")
     flush()
     exit_process(0)
 

@@ -78,5 +78,5 @@ def read_client_info(meta: dict[str, Any]) -> t.Implementation | None:
 def _typed(value: Any, kind: type[T], key: str) -> T:
     try:
         return codec.convert(value, kind)
-    except codec.Misfit as exc:
+    except codec.ValidationError as exc:
         raise InvalidParams(f"_meta {key}: {exc}") from None

@@ -7,25 +7,33 @@ Spec: 2025-11-25/basic/transports, "Streamable HTTP"; basic/utilities/cancellati
 from __future__ import annotations
 
 from collections.abc import Awaitable
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend.interruptible import beside, interruptible, steps_by_hand
-from mcp_core.dispatch import Call, Refusal
+from mcp_core.backend.interruptible import supports_eager_start
+from mcp_core.dispatch import InboundCall, Refusal
 from mcp_core.errors import HeaderMismatch, InvalidRequest, MCPError, MethodNotFound
 from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response, encode_error
 from mcp_core.revisions import HANDSHAKE_REVISIONS, is_modern
 from mcp_core.transports.streamable_http.answers import Answer
-from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange, Refused
-from mcp_core.transports.streamable_http.heads import VERSION
-from mcp_core.transports.streamable_http.peers import LonePeer, challenged
+from mcp_core.transports.streamable_http.exchange import Exchange, Refused
+from mcp_core.transports.streamable_http.parsed_headers import VERSION
+from mcp_core.transports.streamable_http.peers import SessionlessPeer, SessionPeer, challenge_status
 from mcp_core.transports.streamable_http.service import HTTPService
-from mcp_core.transports.streamable_http.sessions import HandshakePeer
+from mcp_core.transports.streamable_http.watching import Interrupted, await_watched
 
-__all__ = ["AnyPeer", "answered", "begun", "notified", "sent", "stated_revision", "waited"]
+__all__ = [
+    "LegacyPeer",
+    "await_call",
+    "handle_notification",
+    "handle_request",
+    "send_response",
+    "start_call",
+    "stated_revision",
+]
 
-AnyPeer: TypeAlias = HandshakePeer | LonePeer
+LegacyPeer: TypeAlias = SessionPeer | SessionlessPeer
 
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
 
@@ -36,7 +44,7 @@ def stated_revision(service: HTTPService, exchange: Exchange, request_id: Reques
     Raises:
         Refused: It names a revision that is not served.
     """
-    head = exchange.head
+    head = exchange.parsed_headers
     if VERSION in head.repeated:
         raise Refused(400, InvalidRequest("MCP-Protocol-Version may be sent once"), request_id=request_id)
     stated = head.version or head.text(VERSION)
@@ -47,40 +55,28 @@ def stated_revision(service: HTTPService, exchange: Exchange, request_id: Reques
     return stated
 
 
-def begun(peer: AnyPeer, call: Call) -> bytes | Call:
+def start_call(peer: LegacyPeer, call: InboundCall) -> bytes | InboundCall:
     """The answer, or the call if its handler waits. `peer.failure` is the error in the answer, if it is one."""
     answer = call.dispatcher.start(call)
-    if isinstance(answer, Call) and steps_by_hand():
-        answer = call.step() or call
+    if isinstance(answer, InboundCall) and supports_eager_start():
+        answer = call.start_eagerly() or call
     # Not the call itself: it knows the peer, and the two would wait for the garbage collector.
     peer.failure = call.failure
     return answer
 
 
-async def waited(service: HTTPService, peer: AnyPeer, call: Call) -> bytes | None:
-    """The answer to a request whose handler waits; `None` if its client cancelled it."""
-    work = interruptible(call)
-
-    async def watch() -> None:
-        await peer.exchange.gone()
-        work.interrupt()
-
-    beside_it: list[Any] = [watch] if service.options.cancel_on_disconnect else []
-    answer = peer.answer
-    if answer is not None and answer.can_stream:
-        beside_it.append(lambda: service.keep_alive(lambda: answer))
-    peer.take(work, call.request.id)
+async def await_call(service: HTTPService, peer: LegacyPeer, call: InboundCall) -> bytes | None:
+    """Return the response to a request whose handler is suspended; `None` if its client cancelled it."""
+    cancel = service.options.cancel_on_disconnect
     try:
-        async with beside(*beside_it, delay=UNWATCHED):
-            message = await work.finish()
-    finally:
-        peer.leave(work, call.request.id)
+        message: bytes = await await_watched(service, peer, call, call.request.id, cancel_on_disconnect=cancel)
+    except Interrupted:
+        return None
     peer.failure = call.failure
-    # A handler may go on after its cancellation; its result is dropped.
-    return None if work.interrupted else message
+    return message
 
 
-async def answered(service: HTTPService, peer: AnyPeer, frame: Request) -> bytes | None:
+async def handle_request(service: HTTPService, peer: LegacyPeer, frame: Request) -> bytes | None:
     """The answer to a request; `None` if its client cancelled it.
 
     Raises:
@@ -95,42 +91,42 @@ async def answered(service: HTTPService, peer: AnyPeer, frame: Request) -> bytes
     if is_modern(call.ctx.protocol_version):
         stated = call.ctx.protocol_version
         raise Refused(400, HeaderMismatch(f"Mcp-Protocol-Version is missing; _meta says {stated}"), request_id=frame.id)
-    started = begun(peer, call)
-    return started if isinstance(started, bytes) else await waited(service, peer, started)
+    started = start_call(peer, call)
+    return started if isinstance(started, bytes) else await await_call(service, peer, started)
 
 
 _TOLD_OF_CHANGES: Final = ("resources/subscribe", "resources/unsubscribe")
 
 
-def _refused(peer: AnyPeer, frame: Request, error: MCPError) -> bytes:
+def _refused(peer: LegacyPeer, frame: Request, error: MCPError) -> bytes:
     answer = encode_error(frame.id, error)
     peer.server.dispatcher.refused_request(frame, peer, answer)
     return answer
 
 
-async def notified(peer: AnyPeer, frame: Frame) -> None:
+async def handle_notification(peer: LegacyPeer, frame: Frame) -> None:
     """Take in a notification, or the answer to a request of ours."""
     if isinstance(frame, Response | ErrorResponse):
-        waiter = peer.waiter(frame.id)
-        if waiter is None:
+        future = peer.future(frame.id)
+        if future is None:
             return
         if isinstance(frame, Response):
-            waiter.set(frame.result)
+            future.set_result(frame.result)
         else:
-            waiter.fail(frame.error)
+            future.set_exception(frame.error)
     elif isinstance(frame, Notification):
         if frame.method == "notifications/cancelled":
             try:
                 peer.cancel(_cancelled(frame.params).request_id)
-            except (codec.Misfit, codec.Undecodable):
+            except (codec.ValidationError, codec.DecodeError):
                 return  # R-CANC-03: malformed ones are ignored
         work = peer.server.dispatcher.notify(frame, peer)
         if work is not None:
             await work
 
 
-def sent(service: HTTPService, peer: AnyPeer, answer: Answer, message: bytes | None) -> Awaitable[None]:
+def send_response(service: HTTPService, peer: LegacyPeer, answer: Answer, message: bytes | None) -> Awaitable[None]:
     """Send the answer to the peer's call, or end without one."""
     if message is None:
         return answer.nothing()
-    return answer.result(message, 200 if peer.failure is None else challenged(service, answer, peer.failure))
+    return answer.result(message, 200 if peer.failure is None else challenge_status(service, answer, peer.failure))

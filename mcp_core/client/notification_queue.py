@@ -15,9 +15,9 @@ import anyio
 
 from mcp_core.backend import Backend
 from mcp_core.client.callbacks import pass_on
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 
-__all__ = ["MAX_WAITING", "MAX_WAITING_BYTES", "Deliveries"]
+__all__ = ["MAX_WAITING", "MAX_WAITING_BYTES", "NotificationQueue"]
 
 MAX_WAITING: Final = 10_000
 """Notifications that may wait for the callbacks; more are dropped."""
@@ -25,10 +25,10 @@ MAX_WAITING: Final = 10_000
 MAX_WAITING_BYTES: Final = 16 * 2**20
 """Bytes that they may have together. One of any size may wait alone."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 
-class Deliveries:
+class NotificationQueue:
     """Callbacks that are still to be called, in the order in which notifications came."""
 
     def __init__(self, backend: Backend) -> None:
@@ -45,7 +45,7 @@ class Deliveries:
         if waiting and (len(waiting) >= MAX_WAITING or self._bytes + size > MAX_WAITING_BYTES):
             self._dropped += 1
             if self._dropped == 1:
-                _journal.warning("notifications are dropped: the callbacks do not keep up with what the server sends")
+                _log.warning("notifications are dropped: the callbacks do not keep up with what the server sends")
             return
         waiting.append((size, sink, values))
         self._bytes += size
@@ -63,7 +63,7 @@ class Deliveries:
 
     def _ended(self) -> None:
         if self._dropped > 1:
-            _journal.warning("%d notifications were dropped", self._dropped)
+            _log.warning("%d notifications were dropped", self._dropped)
         self._dropped = 0
         self._waiting.clear()  # only if it was cancelled is there anything left
         self._bytes = 0
@@ -85,4 +85,4 @@ async def _called(sink: Callable[..., Any], *values: Any) -> None:
             await value
     except BaseException as exc:
         pass_on(exc)
-        _journal.error("a callback raised %s", type(exc).__name__, exc=exc)
+        _log.error("a callback raised %s", type(exc).__name__, exc=exc)

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
-__all__ = ["DEPTH", "MAX_COMPLAINTS", "Complaints", "Journal", "flush", "shown"]
+__all__ = ["DEPTH", "MAX_WARNINGS", "RateLimitedWarnings", "QueueLogger", "flush", "shown"]
 
 DEPTH: Final = 1000
 """Records that may wait."""
@@ -25,7 +25,7 @@ DEPTH: Final = 1000
 WITH_TRACEBACK: Final = 20
 """Records that may wait with the exception itself, beside its text."""
 
-MAX_COMPLAINTS: Final = 100
+MAX_WARNINGS: Final = 100
 """Warnings about one peer; what it does wrong after that is not logged."""
 
 _SHOWN: Final = 200
@@ -38,7 +38,7 @@ _busy = False
 _thread: threading.Thread | None = None
 
 
-class Journal:
+class QueueLogger:
     """The records of one module, under its name."""
 
     def __init__(self, name: str) -> None:
@@ -162,24 +162,24 @@ def _chain(exc: BaseException) -> list[BaseException]:
 _MOST_IN_CHAIN: Final = 20
 
 
-class Complaints:
+class RateLimitedWarnings:
     """Warnings about what one peer does: a bounded number, each on one line and of a bounded length.
 
     Without that, a peer could fill the log, or write records of its own choice into it.
     """
 
-    def __init__(self, journal: Journal) -> None:
-        self._journal = journal
-        self._left = MAX_COMPLAINTS
+    def __init__(self, journal: QueueLogger) -> None:
+        self._log = journal
+        self._left = MAX_WARNINGS
 
     def warning(self, message: str, *args: object) -> None:
         """Record a warning. `args` may come from the peer."""
         if self._left <= 0:
             return
         self._left -= 1
-        self._journal.warning(message, *map(shown, args))
+        self._log.warning(message, *map(shown, args))
         if not self._left:
-            self._journal.warning("further warnings about this peer are not logged")
+            self._log.warning("further warnings about this peer are not logged")
 
 
 def shown(value: object, limit: int = _SHOWN) -> str:
@@ -194,7 +194,7 @@ def shown(value: object, limit: int = _SHOWN) -> str:
 def _start() -> None:
     global _thread
     if _thread is None or not _thread.is_alive():
-        _thread = threading.Thread(target=_drain, name="mcp_core.journal", daemon=True)
+        _thread = threading.Thread(target=_drain, name="mcp_core.queue_logger", daemon=True)
         _thread.start()
 
 

@@ -1,4 +1,4 @@
-"""Heads that are known again: what is kept of a request, what never is, and that nothing passes from one to another."""
+"""Parsed headers that are known again: what is cached, what never is, and that nothing passes between requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mcp_core import RequestContext, Server
 from mcp_core.transports.streamable_http import HTTPOptions, StreamableHTTP, TransportSecuritySettings
 from mcp_core.transports.streamable_http.exchange import Refused
 from mcp_core.transports.streamable_http.guards import Guard
-from mcp_core.transports.streamable_http.heads import KEPT, NAME, Head, Header, Heads
+from mcp_core.transports.streamable_http.parsed_headers import KEPT, NAME, Header, ParsedHeaders, ParsedHeadersCache
 from mcp_core.types import CallToolRequestParams, CallToolResult, TextContent
 from tests.http.asgi import HTTP, App, HandshakeClient, ModernClient
 
@@ -30,7 +30,7 @@ def scope_of(*headers: str, scheme: str = "http") -> dict[str, Any]:
     return {"type": "http", "scheme": scheme, "headers": lines_of(*headers)}
 
 
-def kept_by(guard: Guard) -> Heads:
+def kept_by(guard: Guard) -> ParsedHeadersCache:
     """The heads that a guard has let in."""
     return guard._admitted  # pyright: ignore[reportPrivateUsage]
 
@@ -202,10 +202,10 @@ def test_long_lines_are_not_kept(length: int, is_kept: bool, pieces: int) -> Non
     assert first.fields == second.fields == dict(lines_of(*headers))
 
 
-def living_heads() -> list[Head]:
+def living_heads() -> list[ParsedHeaders]:
     """All heads that somebody still holds, whoever it is."""
     gc.collect()
-    return [each for each in gc.get_objects() if type(each) is Head]
+    return [each for each in gc.get_objects() if type(each) is ParsedHeaders]
 
 
 def test_a_guard_keeps_a_bounded_number() -> None:
@@ -220,11 +220,11 @@ def test_a_guard_keeps_a_bounded_number() -> None:
 
 
 def test_heads_are_as_many_as_are_allowed_at_any_time() -> None:
-    heads = Heads()
+    heads = ParsedHeadersCache()
     counts: list[int] = []
     for number in range(2 * MOST_KEPT + 1):
         lines = tuple(lines_of(f"user-agent: {number}"))
-        heads.keep("http", lines, Head(lines))
+        heads.keep("http", lines, ParsedHeaders(lines))
         counts.append(len(heads))
         assert heads["http", lines].fields == dict(lines)
     assert counts[:MOST_KEPT] == list(range(1, MOST_KEPT + 1))
@@ -273,7 +273,7 @@ def test_the_same_lines_are_checked_anew_for_another_scheme(order: tuple[str, st
     settings = TransportSecuritySettings(allowed_hosts=["mcp.example.com"])
     guard = Guard("0.0.0.0", settings)
     lines = [(b"host", b"mcp.example.com:443")]
-    admitted: list[Head] = []
+    admitted: list[ParsedHeaders] = []
     for scheme in order * 2:
         scope: dict[str, Any] = {"scheme": scheme, "headers": lines}
         if scheme == "https":

@@ -16,11 +16,18 @@ from mcp_core.messages import Frame, Request
 from mcp_core.revisions import V2025_03_26
 from mcp_core.session import Handshake
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
-from mcp_core.transports.streamable_http.handshake_calls import answered, begun, notified, sent, stated_revision, waited
-from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.legacy_calls import (
+    await_call,
+    handle_notification,
+    handle_request,
+    send_response,
+    start_call,
+    stated_revision,
+)
+from mcp_core.transports.streamable_http.peers import SessionlessPeer
 from mcp_core.transports.streamable_http.service import HTTPService
 
-__all__ = ["assumed_handshake", "post_frame", "post_stateless"]
+__all__ = ["assumed_handshake", "post_frame", "post_sessionless"]
 
 _NO_CAPABILITIES: Final = t.ClientCapabilities()
 _NOBODY: Final = t.Implementation(name="", version="")
@@ -46,25 +53,25 @@ def assumed_handshake(service: HTTPService, exchange: Exchange, request_id: Any)
     return Handshake(revision, _NO_CAPABILITIES, _NOBODY)
 
 
-async def post_stateless(service: HTTPService, exchange: Exchange, body: bytes, auth: AccessToken | None) -> bool:
+async def post_sessionless(service: HTTPService, exchange: Exchange, body: bytes, auth: AccessToken | None) -> bool:
     """Answer a request that is plainly one of this era; whether it was.
 
     What else may come as well, `post_frame` knows.
     """
-    version = exchange.head.version
+    version = exchange.parsed_headers.version
     if version is None or version not in service.handshakes:
         return False
-    state = service.server.entered if service.is_ready else None
+    state = service.server.lifespan_state if service.is_ready else None
     if state is None:
         state = await service.state()
-    peer = LonePeer(service, exchange, state, auth, Handshake(version, _NO_CAPABILITIES, _NOBODY))
-    call = service.server.dispatcher.open_whole(body, peer)
+    peer = SessionlessPeer(service, exchange, state, auth, Handshake(version, _NO_CAPABILITIES, _NOBODY))
+    call = service.server.dispatcher.open_single_pass(body, peer)
     if call is None or call.request.method in _SPECIAL or call.ctx.protocol_version != version:
         return False
-    started = begun(peer, call)
-    message = started if isinstance(started, bytes) else await waited(service, peer, started)
+    started = start_call(peer, call)
+    message = started if isinstance(started, bytes) else await await_call(service, peer, started)
     if message is None or peer.failure is not None:
-        await sent(service, peer, peer.answer, message)
+        await send_response(service, peer, peer.answer, message)
     else:
         await peer.result(message)
     return True
@@ -78,10 +85,12 @@ async def post_frame(service: HTTPService, exchange: Exchange, frame: Frame, aut
     """
     state = await service.state()
     if not isinstance(frame, Request):
-        await notified(LonePeer(service, exchange, state, auth, assumed_handshake(service, exchange, None)), frame)
+        await handle_notification(
+            SessionlessPeer(service, exchange, state, auth, assumed_handshake(service, exchange, None)), frame
+        )
         await exchange.reply(202)
         return
     handshake = None if frame.method == "initialize" else assumed_handshake(service, exchange, frame.id)
-    peer = LonePeer(service, exchange, state, auth, handshake)
-    message = await answered(service, peer, frame)
-    await sent(service, peer, peer.answer, message)
+    peer = SessionlessPeer(service, exchange, state, auth, handshake)
+    message = await handle_request(service, peer, frame)
+    await send_response(service, peer, peer.answer, message)

@@ -15,50 +15,57 @@ import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
-from mcp_core.journal import Complaints, Journal
 from mcp_core.messages import Request, Response, decode_frame, encode_request, encode_response
-from mcp_core.parameter_headers import InvalidMark, parameter_headers
+from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
 from mcp_core.transports.http_client.endpoint import describe
 from mcp_core.transports.lines import MAX_MESSAGE
 
-__all__ = ["MAX_KNOWN", "MAX_MARKS", "MAX_REREAD_PAGES", "Ask", "Marked", "Marks"]
+__all__ = [
+    "MAX_KNOWN",
+    "MAX_HEADER_PARAMETERS",
+    "MAX_REREAD_PAGES",
+    "Ask",
+    "HeaderParameters",
+    "ListedHeaderParameters",
+]
 
-MAX_MARKS: Final = 256
+MAX_HEADER_PARAMETERS: Final = 256
 """Parameters of one tool that may be mirrored; a tool with more is left out."""
 
 MAX_KNOWN: Final = 20_000
-"""Tools and marks together that are remembered of one server."""
+"""Tools and header parameters together that are remembered of one server."""
 
 MAX_REREAD_PAGES: Final = 100
 """Pages of the list of tools that are read to find one tool's annotations again."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 Ask: TypeAlias = Callable[[Request, bytes], Awaitable[bytes]]
 """Posts a request, and gives its answer."""
 
-Marked: TypeAlias = Mapping[tuple[str, ...], str]
+HeaderParameters: TypeAlias = Mapping[tuple[str, ...], str]
 """The names that headers have for parameters, by the path to the parameter."""
 
-_NONE: Final[Marked] = {}
+_NONE: Final[HeaderParameters] = {}
 
 
-class Marks:
-    """The marks of the tools that were listed, by name."""
+class ListedHeaderParameters:
+    """The header parameters of the tools that were listed, by name."""
 
-    def __init__(self, patience: float = 30.0) -> None:
-        self._marks: dict[str, Marked] = {}
+    def __init__(self, timeout: float = 30.0) -> None:
+        self._header_parameters: dict[str, HeaderParameters] = {}
         self._known = 0
         self._rereadings = 0
-        self._patience = patience
-        self._complaints = Complaints(_journal)
+        self._timeout = timeout
+        self._warnings = RateLimitedWarnings(_log)
 
-    def of(self, tool: str) -> Marked:
+    def of(self, tool: str) -> HeaderParameters:
         """Those of one tool; none where it is not known."""
-        return self._marks.get(tool, _NONE)
+        return self._header_parameters.get(tool, _NONE)
 
     def read(self, answer: bytes) -> bytes:
-        """A list of tools without those whose marks break the rules (R-HTTP-22); the marks of the others are kept."""
+        """Return a list of tools without those whose annotations break the rules (R-HTTP-22); store the others."""
         frame = decode_frame(answer)
         if not isinstance(frame, Response):
             return answer
@@ -79,23 +86,23 @@ class Marks:
             return True  # what is wrong with it, its reader says
         name = given
         try:
-            marks = parameter_headers(tool.get("inputSchema", {}))
-            if len(marks) > MAX_MARKS:
-                raise InvalidMark(f"more than {MAX_MARKS} parameters are mirrored in headers")
-        except InvalidMark as exc:
+            header_parameters = parameter_headers(tool.get("inputSchema", {}))
+            if len(header_parameters) > MAX_HEADER_PARAMETERS:
+                raise InvalidHeaderAnnotation(f"more than {MAX_HEADER_PARAMETERS} parameters are mirrored in headers")
+        except InvalidHeaderAnnotation as exc:
             self._forget(name)
-            self._complaints.warning("tool %s was left out: %s", name, exc)
+            self._warnings.warning("tool %s was left out: %s", name, exc)
             return False
         self._forget(name)
-        if self._known + 1 + len(marks) <= MAX_KNOWN:
-            self._marks[name] = marks
-            self._known += 1 + len(marks)
+        if self._known + 1 + len(header_parameters) <= MAX_KNOWN:
+            self._header_parameters[name] = header_parameters
+            self._known += 1 + len(header_parameters)
         return True
 
     def _forget(self, name: str) -> None:
-        marks = self._marks.pop(name, None)
-        if marks is not None:
-            self._known -= 1 + len(marks)
+        header_parameters = self._header_parameters.pop(name, None)
+        if header_parameters is not None:
+            self._known -= 1 + len(header_parameters)
 
     async def reread(self, request: Request, ask: Ask) -> bool:
         """Read the list of tools again after a refusal over headers (R-HTTP-26); whether that helps."""
@@ -103,22 +110,22 @@ class Marks:
             return False
         params: Any = codec.decode_any(request.params)
         called = str(params.get("name"))
-        before = self._marks.get(called)
+        before = self._header_parameters.get(called)
         meta: dict[str, Any] = dict(params.get("_meta") or {})
         meta.pop("progressToken", None)
         try:
-            with anyio.fail_after(self._patience):
+            with anyio.fail_after(self._timeout):
                 await self._read_pages(called, before, meta, ask)
         except Exception as exc:
-            _journal.debug("the list of tools could not be read again: %s", describe(exc))
-        return self._marks.get(called) != before
+            _log.debug("the list of tools could not be read again: %s", describe(exc))
+        return self._header_parameters.get(called) != before
 
-    async def _read_pages(self, called: str, before: Marked | None, meta: dict[str, Any], ask: Ask) -> None:
-        """Read until the tool's marks are others than before: so many pages and bytes, and none twice."""
+    async def _read_pages(self, called: str, before: HeaderParameters | None, meta: dict[str, Any], ask: Ask) -> None:
+        """Read until the tool's header parameters are others than before: so many pages and bytes, and none twice."""
         page: dict[str, Any] = {"_meta": meta}
         seen: set[str] = set()
         size = 0
-        while self._marks.get(called) == before and len(seen) < MAX_REREAD_PAGES and size <= MAX_MESSAGE:
+        while self._header_parameters.get(called) == before and len(seen) < MAX_REREAD_PAGES and size <= MAX_MESSAGE:
             answer = await self._listed(page, ask)
             size += len(answer)
             self.read(answer)

@@ -16,7 +16,7 @@ from typing import Final
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.media_types import Accepted, accepted, is_json
 
-__all__ = ["KEPT", "METHOD", "NAME", "VERSION", "Head", "Header", "Heads"]
+__all__ = ["KEPT", "METHOD", "NAME", "VERSION", "ParsedHeaders", "Header", "ParsedHeadersCache"]
 
 Header = tuple[bytes, bytes]
 
@@ -29,7 +29,7 @@ _MOST_DIGITS: Final = 18
 _REVISION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 
 
-class Head:
+class ParsedHeaders:
     """The header lines of one request, or of many that have the same.
 
     ASGI has the names in lower case. `fields` has the values by name, the last where a name was `repeated`.
@@ -103,7 +103,7 @@ class Head:
             self._texts = MappingProxyType(found)
         return self._texts
 
-    def extended(self, lines: tuple[Header, ...], others: Sequence[Header]) -> Head | None:
+    def extended(self, lines: tuple[Header, ...], others: Sequence[Header]) -> ParsedHeaders | None:
         """The head of these lines, which are its own and `others`; `None` if a name of those is repeated.
 
         Nothing that a head says of itself depends on the others: see `KEPT`.
@@ -111,7 +111,7 @@ class Head:
         fields = {**self.fields, **dict(others)}
         if len(fields) != len(self.fields) + len(others):
             return None
-        head: Head = Head.__new__(Head)
+        head: ParsedHeaders = ParsedHeaders.__new__(ParsedHeaders)
         head._lines, head._texts, head.fields = lines, None, fields
         head.repeated, head.accepts, head.is_json, head.length = (
             self.repeated,
@@ -168,10 +168,10 @@ _TOOL_NAME: Final = re.compile(rb"[A-Za-z0-9_./-]{1,128}")
 """What a URI with something secret in it does not look like."""
 
 
-class Heads(dict[tuple[str, tuple[Header, ...]], Head]):
+class ParsedHeadersCache(dict[tuple[str, tuple[Header, ...]], ParsedHeaders]):
     """The heads that were let in, by scheme and lines, to be known again."""
 
-    def keep(self, scheme: str, lines: tuple[Header, ...], head: Head) -> None:
+    def keep(self, scheme: str, lines: tuple[Header, ...], head: ParsedHeaders) -> None:
         """Keep a head, unless it is long or has something in it that is not to be kept."""
         if len(lines) > _MOST_LINES or sum(len(n) + len(v) for n, v in lines) > _LONGEST_KEPT:
             return

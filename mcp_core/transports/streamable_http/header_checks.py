@@ -24,7 +24,7 @@ from mcp_core.messages import Notification, Request
 from mcp_core.methods import METHODS
 from mcp_core.parameter_headers import argument_at
 from mcp_core.revisions import newest_first
-from mcp_core.transports.streamable_http.heads import METHOD, NAME, VERSION, Head
+from mcp_core.transports.streamable_http.parsed_headers import METHOD, NAME, VERSION, ParsedHeaders
 
 __all__ = ["PARAMETER", "check_notification", "check_parameters", "check_routing", "cut", "name_in"]
 
@@ -40,7 +40,7 @@ class _Named(msgspec.Struct):
 _named: codec.Decoder[_Named] = codec.decoder(_Named)
 
 
-def check_routing(head: Head, request: Request, version: str) -> None:
+def check_routing(head: ParsedHeaders, request: Request, version: str) -> None:
     """
     Raises:
         HeaderMismatch: A standard header is missing, sent twice, or says something else
@@ -65,7 +65,7 @@ def check_routing(head: Head, request: Request, version: str) -> None:
         _check_name(fields.get(NAME), request, member)
 
 
-def check_notification(head: Head, notification: Notification, claimed: Any, served: Sequence[str]) -> None:
+def check_notification(head: ParsedHeaders, notification: Notification, claimed: Any, served: Sequence[str]) -> None:
     """
     Raises:
         HeaderMismatch: A standard header is sent twice, or says something else than the body.
@@ -105,22 +105,22 @@ def name_in(params: Raw, member: str) -> str | None:
     """What the params have in the member that `Mcp-Name` repeats; `None` if that is no text."""
     try:
         named = codec.decode_any(getattr(_named(params), member))
-    except (codec.Misfit, codec.Undecodable):
+    except (codec.ValidationError, codec.DecodeError):
         return None
     return named if isinstance(named, str) else None
 
 
-def check_parameters(head: Head, params: Raw, marked: Mapping[tuple[str, ...], str]) -> None:
+def check_parameters(head: ParsedHeaders, params: Raw, parameters: Mapping[tuple[str, ...], str]) -> None:
     """
     Raises:
-        HeaderMismatch: The header of a marked parameter is missing, malformed, or says
+        HeaderMismatch: The header of a parameters parameter is missing, malformed, or says
             something else than the arguments.
     """
     try:
         arguments: Any = codec.decode_any(_named(params).arguments)
-    except (codec.Misfit, codec.Undecodable):
+    except (codec.ValidationError, codec.DecodeError):
         return
-    for path, name in marked.items():
+    for path, name in parameters.items():
         field = PARAMETER + name.lower().encode()
         value = head.fields.get(field)
         given = argument_at(arguments, path)

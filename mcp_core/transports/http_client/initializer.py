@@ -1,7 +1,7 @@
 """The handshake of a session: what requests wait for, and what is done again when the session is lost.
 
 Knows posts, and the session's own stream; nothing of other requests.
-Spec: 2025-11-25/basic/lifecycle; 2025-11-25/basic/transports, "Session Management";
+Spec: 2025-11-25/basic/lifecycle; 2025-11-25/basic/transports, "SessionState Management";
 R-HTTPL-10.
 """
 
@@ -13,33 +13,35 @@ import anyio
 from msgspec import Raw
 
 from mcp_core.errors import ConnectionClosed, InvalidResult
-from mcp_core.journal import Journal
 from mcp_core.messages import Notification, Request, Response, decode_frame, encode_notification
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.transports.http_client.endpoint import describe
-from mcp_core.transports.http_client.jobs import Jobs
 from mcp_core.transports.http_client.posts import Posts
-from mcp_core.transports.http_client.session import Session, agreed_version
-from mcp_core.transports.http_client.streams import Listener
+from mcp_core.transports.http_client.session import SessionState, agreed_version
+from mcp_core.transports.http_client.streams import StandaloneStream
+from mcp_core.transports.http_client.task_set import TaskSet
 
-__all__ = ["INITIALIZED", "Handshake"]
+__all__ = ["INITIALIZED", "SessionInitializer"]
 
 INITIALIZED: Final = "notifications/initialized"
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 
 _STREAM_OPENS: Final = 0.5
 """Seconds that requests wait for the session's own stream to be open."""
 
 
-class Handshake:
-    """The client's handshake, which is made again within `patience` seconds, in one of `jobs`."""
+class SessionInitializer:
+    """The client's handshake, which is made again within `timeout` seconds, in one of `tasks`."""
 
-    def __init__(self, posts: Posts, session: Session, listener: Listener, jobs: Jobs, patience: float) -> None:
+    def __init__(
+        self, posts: Posts, session: SessionState, listener: StandaloneStream, tasks: TaskSet, timeout: float
+    ) -> None:
         self._posts = posts
         self._session = session
         self._listener = listener
-        self._jobs = jobs
-        self._patience = patience
+        self._tasks = tasks
+        self._timeout = timeout
         self._hello: tuple[Request, bytes] | None = None
         self._ready = anyio.Event()
         self._ready.set()
@@ -62,10 +64,10 @@ class Handshake:
     async def confirm(self, frame: Notification, message: bytes) -> None:
         """Confirm the handshake, and open the session's own stream. Requests wait for both:
         a server may refuse those that overtake the one, and may ask on the other what their
-        handlers need to know. Not for longer than `patience`, though: a server may never answer it.
+        handlers need to know. Not for longer than `timeout`, though: a server may never answer it.
         """
         try:
-            with anyio.move_on_after(self._patience):
+            with anyio.move_on_after(self._timeout):
                 await self._posts.one_way(frame, message)
             opened = self._listener.start()
             with anyio.move_on_after(_STREAM_OPENS):
@@ -73,7 +75,7 @@ class Handshake:
         finally:
             self._ready.set()
 
-    async def begin_anew(self, ended: str | None) -> None:
+    async def reinitialize(self, ended: str | None) -> None:
         """Have a session again in the place of one that the server has forgotten (R-HTTPL-10).
 
         Raises:
@@ -81,8 +83,8 @@ class Handshake:
         """
         if self._session.session_id == ended and self._ready.is_set():
             self.hold_up()
-            # In a job of its own: the request that found out may be cancelled, others wait as well.
-            self._jobs.spawn(self._shake_hands_again())
+            # In a task of its own: the request that found out may be cancelled, others wait as well.
+            self._tasks.spawn(self._shake_hands_again())
         await self._ready.wait()
         if self._lost is not None:
             raise ConnectionClosed(self._lost)
@@ -91,12 +93,12 @@ class Handshake:
         ended, self._lost = self._session.session_id, "the session has ended, and a new one could not be begun"
         try:
             assert self._hello is not None
-            with anyio.fail_after(self._patience):  # everything else waits for it
+            with anyio.fail_after(self._timeout):  # everything else waits for it
                 frame = decode_frame(await self._posts.answer(*self._hello))
             if not isinstance(frame, Response) or agreed_version(frame) != self._session.version:
                 raise InvalidResult("the server does not agree to the same as before")
             self._lost = None
-            _journal.warning("the session had ended; in the new one, what was subscribed to must be so again")
+            _log.warning("the session had ended; in the new one, what was subscribed to must be so again")
             await self.confirm(Notification(INITIALIZED, Raw(b"{}")), encode_notification(INITIALIZED, None))
         except Exception as exc:
             self._session.session_id = ended

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-__all__ = ["Endings"]
+__all__ = ["CloseCallbacks"]
 
 
-class Endings:
+class CloseCallbacks:
     """Takes calls until the end, and makes them then."""
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class Endings:
 
         return undo
 
-    def come(self) -> None:
+    def run(self) -> None:
         """Make the calls."""
         for call in list(self._calls.values()):
             call()

@@ -10,49 +10,49 @@ from typing import Any
 
 import anyio
 
-from mcp_core.backend import Backend, Job
+from mcp_core.backend import Backend, BackgroundTask
 
-__all__ = ["Jobs"]
+__all__ = ["TaskSet"]
 
 
-class Jobs:
+class TaskSet:
     """Work of one kind, each piece by a key of its own."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._jobs: dict[object, Job | None] = {}
+        self._tasks: dict[object, BackgroundTask | None] = {}
         self._empty = anyio.Event()
 
     def spawn(self, work: Coroutine[Any, Any, None], key: object = None) -> None:
         """Run a coroutine that lets no exception out."""
         key = object() if key is None else key
-        self._jobs[key] = None  # it may have ended when `spawn` returns
-        job = self._backend.spawn(work, lambda: self._ended(key))
-        if key in self._jobs:
-            self._jobs[key] = job
+        self._tasks[key] = None  # it may have ended when `spawn` returns
+        task = self._backend.spawn(work, lambda: self._ended(key))
+        if key in self._tasks:
+            self._tasks[key] = task
 
     def _ended(self, key: object) -> None:
-        self._jobs.pop(key, None)
-        if not self._jobs:
+        self._tasks.pop(key, None)
+        if not self._tasks:
             self._empty.set()
 
     def __len__(self) -> int:
-        return len(self._jobs)
+        return len(self._tasks)
 
     def cancel(self, key: object) -> None:
         """Cancel the task that was spawned under this key, if it runs."""
-        job = self._jobs.get(key)
-        if job is not None:
-            job.cancel()
+        task = self._tasks.get(key)
+        if task is not None:
+            task.cancel()
 
     def cancel_all(self) -> None:
         """Cancel everything."""
-        for key in list(self._jobs):
+        for key in list(self._tasks):
             self.cancel(key)
 
     async def ended(self) -> None:
         """Wait until no task is in flight."""
-        while self._jobs:
+        while self._tasks:
             if self._empty.is_set():
                 self._empty = anyio.Event()
             await self._empty.wait()

@@ -13,8 +13,8 @@ from typing import Any, Final
 
 import anyio.lowlevel
 
-from mcp_core.auth import AccessToken
-from mcp_core.backend.interruptible import beside
+from mcp_core.auth import AccessToken, principal_of
+from mcp_core.backend.interruptible import background_tasks
 from mcp_core.errors import InternalError, InvalidRequest
 from mcp_core.messages import (
     Frame,
@@ -26,13 +26,19 @@ from mcp_core.messages import (
 from mcp_core.revisions import V2025_03_26, V2025_11_25
 from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
-from mcp_core.transports.streamable_http.handshake_calls import AnyPeer, answered, notified, sent, stated_revision
-from mcp_core.transports.streamable_http.heads import Header
-from mcp_core.transports.streamable_http.peers import LonePeer
+from mcp_core.transports.streamable_http.legacy_calls import (
+    LegacyPeer,
+    handle_notification,
+    handle_request,
+    send_response,
+    stated_revision,
+)
+from mcp_core.transports.streamable_http.legacy_sessionless import assumed_handshake
+from mcp_core.transports.streamable_http.parsed_headers import Header
+from mcp_core.transports.streamable_http.peers import SessionlessPeer, SessionPeer
+from mcp_core.transports.streamable_http.resumable import GuardedStore, ResumableStream, StoreFailed
 from mcp_core.transports.streamable_http.service import HTTPService
-from mcp_core.transports.streamable_http.sessions import MAX_IN_USE, HandshakePeer, Listener, Session, subject_of
-from mcp_core.transports.streamable_http.stateless import assumed_handshake
-from mcp_core.transports.streamable_http.stored import GuardedStore, Stored, StoreFailed
+from mcp_core.transports.streamable_http.sessions import MAX_IN_USE, GetStream, HTTPSession
 
 __all__ = ["delete_session", "listen", "post_batch", "post_handshake"]
 
@@ -55,27 +61,29 @@ async def post_handshake(service: HTTPService, exchange: Exchange, frame: Frame,
     state = await service.state()
     with session:
         if not isinstance(frame, Request):
-            await notified(HandshakePeer(service.server, session, exchange, None, state, auth), frame)
+            await handle_notification(SessionPeer(service.server, session, exchange, None, state, auth), frame)
             await exchange.reply(202)
             return
         store, stored = service.store, None
         if store is not None:
-            stored = Stored(store, session.next_stream_id(), primes=_primes(session))
+            stored = ResumableStream(store, session.next_stream_id(), primes=_primes(session))
         answer = Answer(exchange, json_only=service.options.json_response, stored=stored)
-        peer = HandshakePeer(service.server, session, exchange, answer, state, auth)
+        peer = SessionPeer(service.server, session, exchange, answer, state, auth)
         if stored is None:
-            await sent(service, peer, answer, await answered(service, peer, frame))
+            await send_response(service, peer, answer, await handle_request(service, peer, frame))
         else:
             await _send_kept(service, peer, frame, stored, answer)
 
 
-async def _send_kept(service: HTTPService, peer: HandshakePeer, frame: Request, stored: Stored, answer: Answer) -> None:
+async def _send_kept(
+    service: HTTPService, peer: SessionPeer, frame: Request, stored: ResumableStream, answer: Answer
+) -> None:
     """Answer on a stream that can be taken up again."""
     peer.session.streams[stored.stream_id] = stored
     try:
         if stored.primes and answer.can_stream:
             await answer.prime()
-        await sent(service, peer, answer, await answered(service, peer, frame))
+        await send_response(service, peer, answer, await handle_request(service, peer, frame))
     finally:
         peer.session.streams.pop(stored.stream_id, None)
 
@@ -100,9 +108,9 @@ async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth
         size = 0
         for frame in frames:
             peer = (
-                LonePeer(service, exchange, state, auth, handshake, answer)
+                SessionlessPeer(service, exchange, state, auth, handshake, answer)
                 if session is None
-                else HandshakePeer(service.server, session, exchange, answer, state, auth)
+                else SessionPeer(service.server, session, exchange, answer, state, auth)
             )
             if size > MAX_BATCH_ANSWER and isinstance(frame, Request):
                 message: bytes | None = encode_error(frame.id, _TOO_MUCH)
@@ -118,17 +126,17 @@ async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth
             await answer.nothing()
 
 
-async def _element(service: HTTPService, peer: AnyPeer, frame: Frame) -> bytes | None:
+async def _element(service: HTTPService, peer: LegacyPeer, frame: Frame) -> bytes | None:
     """The answer to one message of an array, if it has one."""
     if isinstance(frame, Malformed):
         return encode_error(frame.id, frame.error) if frame.answerable else None
     if not isinstance(frame, Request):
-        await notified(peer, frame)
+        await handle_notification(peer, frame)
         return None
     try:
         if frame.method == "initialize":
             raise Refused(400, InvalidRequest("initialize must not be part of a batch"))
-        return await answered(service, peer, frame)
+        return await handle_request(service, peer, frame)
     except Refused as refused:
         message = encode_error(frame.id, refused.error)
         service.server.dispatcher.refused_request(frame, peer, message)
@@ -149,19 +157,23 @@ async def listen(service: HTTPService, exchange: Exchange, auth: AccessToken | N
     Raises:
         Refused: There is no stream to give (405), no such session (404).
     """
-    if service.options.stateless_http or SESSION_ID not in exchange.head.fields or not exchange.head.accepts.stream:
+    if (
+        service.options.stateless_http
+        or SESSION_ID not in exchange.parsed_headers.fields
+        or not exchange.parsed_headers.accepts.stream
+    ):
         raise service.method_not_allowed(exchange)
     session = _session(service, exchange, auth, request_id=None)
     _check_room(session, None)
     with session:
         store = service.store
-        last = exchange.head.text(LAST_EVENT_ID)
+        last = exchange.parsed_headers.text(LAST_EVENT_ID)
         if store is None:
             await _hold_open(service, exchange, session)
         elif last is not None:
             await _resume(service, exchange, session, store, last)
         else:
-            await _open_own(service, exchange, session, store)
+            await _open_get_stream(service, exchange, session, store)
 
 
 async def delete_session(service: HTTPService, exchange: Exchange, auth: AccessToken | None) -> None:
@@ -180,23 +192,23 @@ async def delete_session(service: HTTPService, exchange: Exchange, auth: AccessT
 # --- sessions ---------------------------------------------------------------------------------------
 
 
-def _session(service: HTTPService, exchange: Exchange, auth: AccessToken | None, *, request_id: Any) -> Session:
+def _session(service: HTTPService, exchange: Exchange, auth: AccessToken | None, *, request_id: Any) -> HTTPSession:
     """The session that a request belongs to."""
     stated_revision(service, exchange, request_id)
-    session_id = exchange.head.text(SESSION_ID)
+    session_id = exchange.parsed_headers.text(SESSION_ID)
     if session_id is None:
         raise Refused(
             400,
             InvalidRequest("Mcp-Session-Id is missing; initialize gives one, every later request sends it"),
             request_id=request_id,
         )
-    found = service.sessions.find(session_id, subject_of(auth))
+    found = service.sessions.find(session_id, None if auth is None else principal_of(auth))
     if found is None:
         raise Refused(404, InvalidRequest("Session not found; start again with initialize"), request_id=request_id)
     return found
 
 
-def _check_room(session: Session, request_id: Any) -> None:
+def _check_room(session: HTTPSession, request_id: Any) -> None:
     """Refuse what would be one request of a session too many (429)."""
     if session.users >= MAX_IN_USE:
         busy = InternalError(f"more than {MAX_IN_USE} requests of this session are in progress; wait for answers")
@@ -204,28 +216,28 @@ def _check_room(session: Session, request_id: Any) -> None:
 
 
 async def _initialize(service: HTTPService, exchange: Exchange, frame: Request, auth: AccessToken | None) -> None:
-    session = Session(service.sessions.new_id())
-    session.auth_subject = subject_of(auth)
+    session = HTTPSession(service.sessions.new_id())
+    session.principal = None if auth is None else principal_of(auth)
     answer = Answer(exchange, json_only=service.options.json_response)
-    peer = HandshakePeer(service.server, session, exchange, answer, await service.state(), auth)
-    message = await answered(service, peer, frame)
+    peer = SessionPeer(service.server, session, exchange, answer, await service.state(), auth)
+    message = await handle_request(service, peer, frame)
     if session.handshake is None:  # refused: there is no id to give out
-        await sent(service, peer, answer, message)
+        await send_response(service, peer, answer, message)
         return
     if not service.sessions.add(session):
         raise Refused(
             503, InvalidRequest("there are too many sessions (max_sessions)"), request_id=frame.id, headers=[_RETRY]
         )
     session.forget = service.follow(session)
-    session.tell = service.server.observers.sent
+    session.observe = service.server.observers.sent
     answer.headers = ((SESSION_ID, session.session_id.encode()),)
-    await sent(service, peer, answer, message)
+    await send_response(service, peer, answer, message)
 
 
 _RETRY: Final[Header] = (b"retry-after", b"10")
 
 
-def _primes(session: Session) -> bool:
+def _primes(session: HTTPSession) -> bool:
     """Whether the client knows events without a message, which came with 2025-11-25."""
     return session.handshake is not None and session.handshake.revision >= V2025_11_25
 
@@ -233,11 +245,11 @@ def _primes(session: Session) -> bool:
 # --- the GET stream -----------------------------------------------------------------------------------
 
 
-async def _hold_open(service: HTTPService, exchange: Exchange, session: Session) -> None:
+async def _hold_open(service: HTTPService, exchange: Exchange, session: HTTPSession) -> None:
     """Without a store: what comes while the client listens, and no more."""
-    if session.listener is not None:
-        session.listener.close()  # one stream at a time: a message must not go out twice
-    listener = session.listener = Listener(exchange)
+    if session.get_stream is not None:
+        session.get_stream.close()  # one stream at a time: a message must not go out twice
+    listener = session.get_stream = GetStream(exchange)
     await exchange.open_stream()
     await exchange.write(b": open\n\n")
 
@@ -246,24 +258,26 @@ async def _hold_open(service: HTTPService, exchange: Exchange, session: Session)
         listener.close()
 
     try:
-        async with beside(watch, lambda: service.comment(exchange)):
+        async with background_tasks(watch, lambda: service.comment(exchange)):
             await listener.run()
     finally:
-        if session.listener is listener:
-            session.listener = None
+        if session.get_stream is listener:
+            session.get_stream = None
 
 
-async def _open_own(service: HTTPService, exchange: Exchange, session: Session, store: GuardedStore) -> None:
+async def _open_get_stream(service: HTTPService, exchange: Exchange, session: HTTPSession, store: GuardedStore) -> None:
     """The client's own stream from here on; what comes while it is away is kept for it."""
-    if session.own is None:
-        session.own = Stored(store, session.next_stream_id(), primes=_primes(session))
-        session.streams[session.own.stream_id] = session.own
+    if session.stored_get_stream is None:
+        session.stored_get_stream = ResumableStream(store, session.next_stream_id(), primes=_primes(session))
+        session.streams[session.stored_get_stream.stream_id] = session.stored_get_stream
     await exchange.open_stream()
-    await session.own.open(exchange)
-    await _read(service, exchange, session.own)
+    await session.stored_get_stream.open(exchange)
+    await _read(service, exchange, session.stored_get_stream)
 
 
-async def _resume(service: HTTPService, exchange: Exchange, session: Session, store: GuardedStore, last: str) -> None:
+async def _resume(
+    service: HTTPService, exchange: Exchange, session: HTTPSession, store: GuardedStore, last: str
+) -> None:
     """Send what came on a stream after this event, and go on with it if it has not ended.
 
     Raises:
@@ -284,7 +298,7 @@ async def _resume(service: HTTPService, exchange: Exchange, session: Session, st
             for event_id, message in known[1]:
                 await exchange.write(event(message, event_id))
         else:
-            await stored.take_up(exchange, last, events)
+            await stored.resume(exchange, last, events)
             await _read(service, exchange, stored)
             return
     except StoreFailed:
@@ -301,13 +315,13 @@ def _unknown_event() -> Refused:
 _LONGEST_EVENT_ID: Final = 1024
 
 
-async def _read(service: HTTPService, exchange: Exchange, stored: Stored) -> None:
+async def _read(service: HTTPService, exchange: Exchange, stored: ResumableStream) -> None:
     """Hold a response open for as long as it has the stream."""
 
     async def watch() -> None:
         await exchange.gone()
-        stored.let_go(exchange)
+        stored.detach(exchange)
 
-    async with beside(watch, lambda: service.comment(exchange)):
-        await stored.held(exchange)
+    async with background_tasks(watch, lambda: service.comment(exchange)):
+        await stored.wait_detached(exchange)
     await exchange.end_stream()

@@ -15,20 +15,20 @@ import anyio
 
 from mcp_core import codec
 from mcp_core.backend import is_cancellation, spawn_detached
-from mcp_core.journal import Journal
+from mcp_core.queue_logger import QueueLogger
 from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.exchange import Exchange, event
 
-__all__ = ["STORE_SECONDS", "GuardedStore", "StoreFailed", "Stored"]
+__all__ = ["STORE_SECONDS", "GuardedStore", "StoreFailed", "ResumableStream"]
 
 STORE_SECONDS: Final = 10.0
 """Seconds that one call of an event store may take; a message is sent then without being kept."""
 
-_journal = Journal(__name__)
+_log = QueueLogger(__name__)
 _EVENT_ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,1024}")
 """What can stand in an event stream, and come back in a header."""
 
-Call: TypeAlias = Callable[[], Awaitable[Any]]
+InboundCall: TypeAlias = Callable[[], Awaitable[Any]]
 Events: TypeAlias = list[tuple[str, bytes]]
 """Messages by the ids of their events."""
 
@@ -49,7 +49,7 @@ class GuardedStore:
 
     async def keep(self, stream_id: str, message: bytes) -> str | None:
         """Keep a message: its id, or `None` if it could not be kept."""
-        call: Call = lambda: self._store.store_event(stream_id, message)  # noqa: E731
+        call: InboundCall = lambda: self._store.store_event(stream_id, message)  # noqa: E731
         try:
             kept: str = await self._asked("store_event", call, _is_event_id)
         except StoreFailed:
@@ -62,11 +62,11 @@ class GuardedStore:
         Raises:
             StoreFailed: The store does not say.
         """
-        call: Call = lambda: self._store.replay_events_after(event_id)  # noqa: E731
+        call: InboundCall = lambda: self._store.replay_events_after(event_id)  # noqa: E731
         found: Later | None = await self._asked("replay_events_after", call, _is_later)
         return found
 
-    async def _asked(self, what: str, call: Call, fits: Callable[[Any], bool]) -> Any:
+    async def _asked(self, what: str, call: InboundCall, fits: Callable[[Any], bool]) -> Any:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 value = await call()
@@ -83,9 +83,9 @@ class GuardedStore:
 
     def _failed(self, how: str, exc: BaseException | None = None) -> None:
         if self._is_away:
-            _journal.warning("the event store fails still: %s", how)
+            _log.warning("the event store fails still: %s", how)
         else:
-            _journal.error("the event store failed: %s; what it does not keep cannot be sent again", how, exc=exc)
+            _log.error("the event store failed: %s; what it does not keep cannot be sent again", how, exc=exc)
         self._is_away = True
 
 
@@ -106,7 +106,7 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) == 2
 
 
-class Stored:
+class ResumableStream:
     """One stream of a session whose events are stored, so that a client can resume it.
 
     One reader at a time, the newest: a client may resume the stream because its
@@ -167,7 +167,7 @@ class Stored:
             if self.primes:
                 await self._put(b"")
 
-    async def take_up(self, reader: Exchange, last_event_id: str, events: Events) -> None:
+    async def resume(self, reader: Exchange, last_event_id: str, events: Events) -> None:
         """Give it to a reader that has missed these events after its last; if it has ended, just the rest of it.
 
         The store is asked once more for what came meanwhile. It may have forgotten the last event by then,
@@ -202,10 +202,10 @@ class Stored:
     def displace(self) -> None:
         """Detach the reader, even amid a message: the message is stored for the next."""
         before = self._reader
-        if before is not None and self.let_go(before) and before.method == "POST":
+        if before is not None and self.detach(before) and before.method == "POST":
             spawn_detached(lambda: _end(before))  # the task of the request is busy with its handler
 
-    def let_go(self, reader: Exchange) -> bool:
+    def detach(self, reader: Exchange) -> bool:
         """Take the stream from this reader; whether it still had it."""
         if self._reader is not reader:
             return False
@@ -216,7 +216,7 @@ class Stored:
             self._writing.cancel()
         return True
 
-    async def held(self, reader: Exchange) -> None:
+    async def wait_detached(self, reader: Exchange) -> None:
         """Wait until this reader has the stream no more."""
         while self._reader is reader:
             await self._released.wait()
@@ -230,7 +230,7 @@ class Stored:
                 await self._put(message)
             self._has_ended = True
             if self._reader is not None:
-                self.let_go(self._reader)
+                self.detach(self._reader)
 
     async def cut_off(self) -> None:
         """End the stream for good, without waiting for the reader."""
@@ -242,4 +242,4 @@ async def _end(exchange: Exchange) -> None:
     try:
         await exchange.end_stream()
     except Exception as exc:
-        _journal.debug("a response could not be ended: %s", type(exc).__name__)
+        _log.debug("a response could not be ended: %s", type(exc).__name__)

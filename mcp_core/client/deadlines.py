@@ -15,7 +15,7 @@ from typing import Final
 from mcp_core.backend import Backend, Timer
 from mcp_core.messages import RequestId
 
-__all__ = ["LONGEST", "READ_TIMEOUT", "Patience"]
+__all__ = ["LONGEST", "READ_TIMEOUT", "RequestDeadlines"]
 
 READ_TIMEOUT: Final = 300.0
 """Seconds without a sign of life after which a request is given up by default."""
@@ -24,7 +24,7 @@ LONGEST: Final = 12.0
 """How many times as long a request may take in all, however much progress it makes."""
 
 
-class Patience:
+class RequestDeadlines:
     """The limits of the requests of one client.
 
     `give_up` is called with the id and the method of one that is too late.
@@ -44,13 +44,13 @@ class Patience:
         self.answering = 0
         """How many requests of the server's are being answered: while some are, it is not the server that is late."""
 
-    def begin(self, request_id: RequestId, method: str) -> None:
+    def start(self, request_id: RequestId, method: str) -> None:
         """Note that a request is about to be made."""
         self._begun[request_id] = method, time.monotonic()
         if self._timer is None:
             self._set(self._seconds)
 
-    def sign(self, request_id: RequestId) -> None:
+    def extend(self, request_id: RequestId) -> None:
         """Note a sign of life: progress."""
         if request_id in self._begun:
             self._signs[request_id] = time.monotonic()

@@ -19,7 +19,7 @@ from mcp_core import codec
 from mcp_core.errors import HeaderMismatch
 from mcp_core.parameter_headers import argument_at
 
-__all__ = ["Mirrored"]
+__all__ = ["HeaderArguments"]
 
 Path = tuple[str, ...]
 
@@ -29,12 +29,12 @@ _SAFE: Final = 2**53 - 1
 _MISSING: Final = object()
 
 
-class Mirrored:
+class HeaderArguments:
     """The marked places of one tool's arguments."""
 
     def __init__(
         self,
-        marks: list[Path],
+        annotated: list[Path],
         schema: dict[str, Any],
         parameters: dict[str, str],
         alone: Callable[[str], Callable[[bytes], dict[str, Any]]],
@@ -44,10 +44,10 @@ class Mirrored:
         """`parameters` are the Python names by those on the wire; `alone` makes what validates
         one parameter for itself. `roams`: some alias reads a value out of another argument.
         """
-        self._marks = marks
+        self._annotated = annotated
         self._schema = schema
         self._parameters = parameters
-        self._alone = {path[0]: alone(path[0]) for path in marks}
+        self._alone = {path[0]: alone(path[0]) for path in annotated}
         self._roams = roams
 
     def check(self, arguments: bytes, keywords: dict[str, Any]) -> None:
@@ -56,7 +56,7 @@ class Mirrored:
             HeaderMismatch: The tool would get something else than what is written.
         """
         given: Any = codec.decode_any(arguments)
-        for path in self._marks:
+        for path in self._annotated:
             validated = keywords.get(self._parameters[path[0]], _MISSING)
             levels = list(self._levels(given, path))
             written = argument_at(given, path)
