@@ -6,7 +6,7 @@ Spec: basic/authorization; RFC 6750, RFC 8707, RFC 9728. R-AUTH-02 to R-AUTH-08.
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
 
@@ -39,8 +39,9 @@ class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
 
 def principal_of(token: object) -> Principal:
     """Return the principal of a token; `TokenVerifier` may have returned a class of its own."""
-    subject, claims = getattr(token, "subject", None), getattr(token, "claims", None)
-    issuer = claims.get("iss") if isinstance(claims, dict) else None
+    subject: object = getattr(token, "subject", None)
+    claims: object = getattr(token, "claims", None)
+    issuer = cast("dict[str, object]", claims).get("iss") if isinstance(claims, dict) else None
     return (
         str(getattr(token, "client_id", None)),
         None if subject is None else str(subject),

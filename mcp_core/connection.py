@@ -8,6 +8,7 @@ Spec: basic, "Messages"; basic/patterns/cancellation; 2025-03-26/basic, "Batchin
 
 from __future__ import annotations
 
+import enum
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Mapping
 from functools import cache, partial
@@ -45,7 +46,7 @@ from mcp_core.messages import (
 from mcp_core.observers import Observers
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
 from mcp_core.revisions import V2025_03_26
-from mcp_core.session import Handshake, InboundRequest, JSONRPCSession
+from mcp_core.session import Handshake, InboundRequest, JSONRPCSession, RequestState
 
 if TYPE_CHECKING:
     from contextvars import ContextVar
@@ -59,8 +60,10 @@ __all__ = [
     "MAX_IN_FLIGHT_BYTES",
     "MAX_NOTIFICATIONS",
     "MAX_NOTIFICATION_BYTES",
+    "CONNECTION_TRANSITIONS",
     "NOTIFICATION_TIMEOUT",
     "Connection",
+    "ConnectionState",
     "PendingResponse",
     "Responder",
 ]
@@ -98,6 +101,44 @@ _LARGE: Final = 4096
 _log = QueueLogger(__name__)
 _INTERNAL: Final = InternalError("Internal server error")
 _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.CancelledNotificationParams)
+
+
+class ConnectionState(enum.Enum):
+    """Life of a connection. Requests of ours can be made while it is OPEN; responses leave until it is CLOSED."""
+
+    OPEN = "open"
+    """Messages come in and go out."""
+    HALF_CLOSED = "half-closed"
+    """The peer sends no more: what waits for its responses has failed, its own requests are still answered."""
+    ABORTED = "aborted"
+    """The drain, now or when it is called, waits for no request."""
+    CLOSED = "closed"
+    """Drained: every request is answered or cancelled."""
+
+
+CONNECTION_TRANSITIONS: Final[Mapping[ConnectionState, Mapping[str, ConnectionState]]] = {
+    ConnectionState.OPEN: {
+        "input ends": ConnectionState.HALF_CLOSED,
+        "abort drain": ConnectionState.ABORTED,
+        "drained": ConnectionState.CLOSED,
+    },
+    ConnectionState.HALF_CLOSED: {
+        "input ends": ConnectionState.HALF_CLOSED,
+        "abort drain": ConnectionState.ABORTED,
+        "drained": ConnectionState.CLOSED,
+    },
+    ConnectionState.ABORTED: {
+        "input ends": ConnectionState.ABORTED,
+        "abort drain": ConnectionState.ABORTED,
+        "drained": ConnectionState.CLOSED,
+    },
+    ConnectionState.CLOSED: {
+        "input ends": ConnectionState.CLOSED,
+        "abort drain": ConnectionState.CLOSED,
+        "drained": ConnectionState.CLOSED,
+    },
+}
+"""Where each event leads: all are legal at any time, since signals and transports are not in step."""
 
 
 class PendingResponse(Protocol):
@@ -204,7 +245,7 @@ class Connection:
         self._observers = observers or Observers()
         self._answer_malformed = answer_malformed
         self._session: JSONRPCSession[BackgroundTask, Future] = JSONRPCSession()
-        self._notifications: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
+        self._notices: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
         self._notification_bytes = 0
         self.is_full: bool = False
         """Whether nothing more is to be brought in until notifications have been handled."""
@@ -219,9 +260,8 @@ class Connection:
         """Notifications of changes that wait until the peer reads again, each once."""
         self._warnings = RateLimitedWarnings(_log)
         self._close_callbacks = CloseCallbacks()
-        self._has_ended = False
+        self.state: ConnectionState = ConnectionState.OPEN
         self._end_reason = "the connection has ended"
-        self._drain_aborted = False
         self._idle: Future | None = None
         self.server = server
         self.lifespan_context = lifespan_context
@@ -268,7 +308,7 @@ class Connection:
         else that stands behind them, and the end of the input does.
         """
         was_full = self.is_full
-        full = len(self._notifications) >= MAX_NOTIFICATIONS or self._notification_bytes > MAX_NOTIFICATION_BYTES
+        full = len(self._notices) >= MAX_NOTIFICATIONS or self._notification_bytes > MAX_NOTIFICATION_BYTES
         self.is_full = full and not self._requests_of_notification_handlers and not self._overdue
         if self.is_full and not was_full:
             self._notification_timer = self._backend.call_later(
@@ -349,7 +389,7 @@ class Connection:
         if self._channel.congested:
             # The peer does not read: start nothing that would only add to the pile.
             await self._channel.drained()
-        entry.begun = True
+        entry.start()
         try:
             answer = await work
         except BaseException as exc:
@@ -381,7 +421,7 @@ class Connection:
         batch: _Batch | None,
     ) -> None:
         """A task has ended, be it that it never started."""
-        if not entry.begun:
+        if not entry.has_started and entry.state is not RequestState.DONE:
             work.close()
         self._bytes_in_flight -= size
         self._session.settle(request_id, entry)
@@ -397,26 +437,23 @@ class Connection:
         if work is None:
             return
         most = _HARD_LIMIT_FACTOR
-        if (
-            len(self._notifications) >= most * MAX_NOTIFICATIONS
-            or self._notification_bytes > most * MAX_NOTIFICATION_BYTES
-        ):
+        if len(self._notices) >= most * MAX_NOTIFICATIONS or self._notification_bytes > most * MAX_NOTIFICATION_BYTES:
             # Read on for the sake of a handler that waits for what comes, but not for ever.
             _log.warning("a notification %s was dropped: too many wait for their handlers", notification.method)
             work.close()
             return
-        self._notifications.append((work, size))
+        self._notices.append((work, size))
         self._notification_bytes += size
         self._measure()
-        if len(self._notifications) == 1:
+        if len(self._notices) == 1:
             self._notification_task = self._backend.spawn(self._handle_notifications())
 
     async def _handle_notifications(self) -> None:
         """Handle notifications one after the other: their order means something (R-PROG-02)."""
         _handling_notification_of().set(self)
         try:
-            while self._notifications:
-                work, size = self._notifications[0]
+            while self._notices:
+                work, size = self._notices[0]
                 try:
                     await work
                 except BaseException as exc:
@@ -424,7 +461,7 @@ class Connection:
                     if isinstance(exc, KeyboardInterrupt) or (task is not None and not task.is_own(exc)):
                         raise
                     _log.error("the handler of a notification ended its own task", exc=exc)
-                del self._notifications[0]
+                del self._notices[0]
                 self._notification_bytes -= size
                 self._overdue = False
                 if self.is_full:
@@ -435,9 +472,9 @@ class Connection:
                 self._measure()
         finally:
             self._notification_task = None
-            for work, _ in self._notifications:
+            for work, _ in self._notices:
                 work.close()
-            self._notifications.clear()
+            self._notices.clear()
             self._notification_bytes = 0
             self._measure()
 
@@ -579,7 +616,7 @@ class Connection:
             RequestTimeout: No answer in time.
             ConnectionClosed: The peer is gone.
         """
-        if self._has_ended:
+        if self.state is not ConnectionState.OPEN:
             raise ConnectionClosed(f"{method} was not sent: {self._end_reason}")
         future = self._backend.create_future()
         request_id = self._session.register(future)
@@ -622,14 +659,15 @@ class Connection:
 
     def notify_session(self, message: bytes) -> bool:
         """Send a notification that belongs to no request, if the peer is still there."""
-        if not self._has_ended:
+        is_open = self.state is ConnectionState.OPEN
+        if is_open:
             self.notify(message)
-        return not self._has_ended
+        return is_open
 
     def is_cancelled(self, request_id: RequestId) -> bool:
         """Whether the request was cancelled."""
         entry = self._session.incoming.get(request_id)
-        return entry is not None and entry.cancelled
+        return entry is not None and entry.is_cancelled
 
     def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
         """Register a callback for the end of input. Returns an idempotent function that unregisters it."""
@@ -642,7 +680,7 @@ class Connection:
 
         `why` is put behind the text of the failures.
         """
-        self._has_ended = True
+        self._advance("input ends")
         if why:
             self._end_reason = f"the connection has ended: {why}"
         for request_id in list(self._session.outgoing):
@@ -654,7 +692,7 @@ class Connection:
 
     def abort_drain(self) -> None:
         """Wait for nothing more: `drain` returns at once, now or when it is called."""
-        self._drain_aborted = True
+        self._advance("abort drain")
         if self._idle is not None:
             self._idle.set_result(None)
 
@@ -663,7 +701,7 @@ class Connection:
 
         What is still running then is cancelled, and goes unanswered.
         """
-        if self._session.incoming and not self._drain_aborted:
+        if self._session.incoming and self.state is not ConnectionState.ABORTED:
             self._idle = idle = self._backend.create_future()
             timer = self._backend.call_later(seconds, lambda: idle.set_result(None))
             try:
@@ -675,4 +713,8 @@ class Connection:
             entry = self._session.cancel(request_id)
             if entry is not None and entry.task is not None:
                 entry.task.cancel()
+        self._advance("drained")
         return not unfinished
+
+    def _advance(self, event: str) -> None:
+        self.state = CONNECTION_TRANSITIONS[self.state][event]

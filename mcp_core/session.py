@@ -7,6 +7,8 @@ Spec: basic, "Messages"; basic/lifecycle; basic/patterns/cancellation.
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping
 from typing import Final, Generic, TypeVar, cast
 
 from mcp_core import types as t
@@ -14,7 +16,14 @@ from mcp_core.errors import InvalidParams, InvalidRequest
 from mcp_core.messages import RequestId
 from mcp_core.revisions import newest_first
 
-__all__ = ["Handshake", "InboundRequest", "JSONRPCSession", "our_request_id"]
+__all__ = [
+    "REQUEST_TRANSITIONS",
+    "Handshake",
+    "InboundRequest",
+    "JSONRPCSession",
+    "RequestState",
+    "our_request_id",
+]
 
 _DIGITS: Final = 20
 """More than any id of ours has."""
@@ -23,15 +32,71 @@ J = TypeVar("J")
 W = TypeVar("W")
 
 
+class RequestState(enum.Enum):
+    """Life of a request of the peer's. At most one response leaves per id, and none after a cancellation.
+
+    The id stays reserved until DONE, however long a handler outlives its cancellation: the response of the old one
+    would settle a new request with the same id.
+    """
+
+    ADMITTED = "admitted"
+    """Taken in; its handler has not started, or was a plain function that is done."""
+    RUNNING = "running"
+    """Its handler is suspended."""
+    WITHDRAWN = "withdrawn"
+    """Cancelled before its handler started."""
+    CANCELLED = "cancelled"
+    """Cancelled, and its handler not yet done."""
+    DONE = "done"
+    """The id may be used again."""
+
+
+REQUEST_TRANSITIONS: Final[Mapping[RequestState, Mapping[str, RequestState]]] = {
+    RequestState.ADMITTED: {
+        "start": RequestState.RUNNING,
+        "cancel": RequestState.WITHDRAWN,
+        "settle": RequestState.DONE,
+    },
+    RequestState.RUNNING: {"cancel": RequestState.CANCELLED, "settle": RequestState.DONE},
+    # On trio a task that is cancelled before its first step makes that step all the same.
+    RequestState.WITHDRAWN: {"start": RequestState.CANCELLED, "settle": RequestState.DONE},
+    RequestState.CANCELLED: {"settle": RequestState.DONE},
+    RequestState.DONE: {},
+}
+"""Which event is legal in which state, and where it leads."""
+
+# Looking a member up, or a transition (an enum's hash is a Python function), costs more than the rest of what is done
+# with a request here: the path of every request compares these, and tests/core/test_states.py holds it to the table.
+_ADMITTED: Final = RequestState.ADMITTED
+_RUNNING: Final = RequestState.RUNNING
+_WITHDRAWN: Final = RequestState.WITHDRAWN
+_CANCELLED: Final = RequestState.CANCELLED
+_DONE: Final = RequestState.DONE
+
+
 class InboundRequest(Generic[J]):
     """A request of the peer's that is not answered yet."""
 
-    __slots__ = ("begun", "cancelled", "task")
+    __slots__ = ("state", "task")
 
     def __init__(self) -> None:
         self.task: J | None = None
-        self.begun: bool = False
-        self.cancelled: bool = False
+        """What runs its handler; the connection attaches it."""
+        self.state: RequestState = _ADMITTED
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether no response is wanted any more."""
+        return self.state is _CANCELLED or self.state is _WITHDRAWN
+
+    @property
+    def has_started(self) -> bool:
+        """Whether its handler has made a step in a task."""
+        return self.state is _RUNNING or self.state is _CANCELLED
+
+    def start(self) -> None:
+        """Note that the handler starts, in a task."""
+        self.state = _RUNNING if self.state is _ADMITTED else _CANCELLED
 
 
 class Handshake:
@@ -91,7 +156,8 @@ class JSONRPCSession(Generic[J, W]):
         if self.incoming.get(request_id) is not entry:
             return False
         del self.incoming[request_id]
-        return not entry.cancelled
+        state, entry.state = entry.state, _DONE
+        return state is _ADMITTED or state is _RUNNING
 
     def cancel(self, request_id: RequestId | None) -> InboundRequest[J] | None:
         """Mark a request as cancelled; `None` where there is nothing to cancel.
@@ -100,9 +166,9 @@ class JSONRPCSession(Generic[J, W]):
         new request.
         """
         entry = None if request_id is None else self.incoming.get(request_id)
-        if entry is None or entry.cancelled:
+        if entry is None or entry.is_cancelled:
             return None
-        entry.cancelled = True
+        entry.state = REQUEST_TRANSITIONS[entry.state]["cancel"]
         return entry
 
     # --- our requests ------------------------------------------------------------------

@@ -422,7 +422,7 @@ def test_a_new_session_costs_the_same_however_many_there_are() -> None:
         for _ in range(number):
             sessions.add(HTTPSession(sessions.new_id()))
         for session in sessions._sessions.values():  # pyright: ignore[reportPrivateUsage]
-            session.users = 1
+            session.__enter__()
         more = [HTTPSession(sessions.new_id()) for _ in range(1000)]
         return spent(lambda: [sessions.add(session) for session in more])
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from mcp_core.errors import InvalidRequest
-from mcp_core.session import InboundRequest, JSONRPCSession
+from mcp_core.session import REQUEST_TRANSITIONS, InboundRequest, JSONRPCSession, RequestState
 
 ids = st.sampled_from([0, 1, -1, "", "0", "1", 2**70])
 
@@ -25,7 +25,7 @@ class Peer(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.session: JSONRPCSession[str, object] = JSONRPCSession()
-        self.open: dict[int | str, bool] = {}  # whether it is cancelled
+        self.open: dict[int | str, RequestState] = {}
         self.waiting: dict[int | str, object] = {}
         self.given: set[int | str] = set()
 
@@ -37,13 +37,15 @@ class Peer(RuleBasedStateMachine):
             assert request_id in self.open
             return cast("Any", multiple())
         assert request_id not in self.open
-        self.open[request_id] = False
+        self.open[request_id] = RequestState.ADMITTED
         return request_id, entry
 
     @rule(target=settled, taken=consumes(admitted))
     def settle(self, taken: tuple[int | str, InboundRequest[str]]) -> tuple[int | str, InboundRequest[str]]:
         request_id, entry = taken
-        assert self.session.settle(request_id, entry) is not self.open.pop(request_id)
+        before = self.open.pop(request_id)
+        assert self.session.settle(request_id, entry) is (before in (RequestState.ADMITTED, RequestState.RUNNING))
+        assert entry.state is REQUEST_TRANSITIONS[before]["settle"]
         return taken
 
     @rule(taken=settled)
@@ -52,11 +54,20 @@ class Peer(RuleBasedStateMachine):
         assert self.session.settle(*taken) is False
 
     @rule(request_id=ids)
+    def start(self, request_id: int | str) -> None:
+        entry = self.session.incoming.get(request_id)
+        after = REQUEST_TRANSITIONS[self.open[request_id]].get("start") if entry is not None else None
+        if entry is not None and after is not None:
+            entry.start()
+            self.open[request_id] = after
+
+    @rule(request_id=ids)
     def cancel(self, request_id: int | str) -> None:
         entry = self.session.cancel(request_id)
-        assert (entry is not None) == (self.open.get(request_id) is False)
-        if entry is not None:
-            self.open[request_id] = True
+        before = self.open.get(request_id)
+        assert (entry is not None) == (before is not None and "cancel" in REQUEST_TRANSITIONS[before])
+        if entry is not None and before is not None:
+            self.open[request_id] = REQUEST_TRANSITIONS[before]["cancel"]
             assert self.session.incoming[request_id] is entry
 
     @rule()
@@ -88,7 +99,7 @@ class Peer(RuleBasedStateMachine):
     @invariant()
     def holds_what_is_open_and_no_more(self) -> None:
         assert {(type(key), key) for key in self.session.incoming} == {(type(key), key) for key in self.open}
-        assert {key: entry.cancelled for key, entry in self.session.incoming.items()} == self.open
+        assert {key: entry.state for key, entry in self.session.incoming.items()} == self.open
         assert dict(self.session.outgoing) == self.waiting
 
 

@@ -7,8 +7,9 @@ Spec: 2025-11-25/basic/transports, "Resumability and Redelivery"; R-HTTPL-07, R-
 
 from __future__ import annotations
 
+import enum
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias, cast
 
 import anyio
@@ -106,6 +107,33 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(cast("tuple[Any, ...]", value)) == 2
 
 
+class StreamState(enum.Enum):
+    """Life of a stream whose events are stored."""
+
+    DETACHED = "detached"
+    """No reader: what is sent is stored, for a client that resumes the stream."""
+    ATTACHED = "attached"
+    """One reader, which gets what is sent once it is stored."""
+    ENDED = "ended"
+    """Nothing more is sent; a reader that resumes the stream gets the rest, and is detached."""
+
+
+STREAM_TRANSITIONS: Final[Mapping[StreamState, Mapping[str, StreamState]]] = {
+    StreamState.DETACHED: {
+        "attach": StreamState.ATTACHED,
+        "detach": StreamState.DETACHED,
+        "end": StreamState.ENDED,
+    },
+    StreamState.ATTACHED: {
+        "attach": StreamState.ATTACHED,
+        "detach": StreamState.DETACHED,
+        "end": StreamState.ENDED,
+    },
+    StreamState.ENDED: {"attach": StreamState.ENDED, "detach": StreamState.ENDED, "end": StreamState.ENDED},
+}
+"""Where each event leads. Attaching detaches the reader before, if there is one."""
+
+
 class ResumableStream:
     """One stream of a session whose events are stored, so that a client can resume it.
 
@@ -126,7 +154,7 @@ class ResumableStream:
         """What was put while the newest reader waits for the stream; `None` while none does."""
         self._writing: anyio.CancelScope | None = None
         self._released = anyio.Event()
-        self._has_ended = False
+        self.state: StreamState = StreamState.DETACHED
 
     @property
     def is_stuck(self) -> bool:
@@ -136,7 +164,7 @@ class ResumableStream:
     async def put(self, message: bytes) -> None:
         """Store a message (empty: a priming event), and send it to the reader."""
         async with self._lock:
-            if not self._has_ended:
+            if self.state is not StreamState.ENDED:
                 await self._put(message)
 
     async def _put(self, message: bytes) -> None:
@@ -161,9 +189,10 @@ class ResumableStream:
         self.displace()
         self._newest = reader
         async with self._lock:
-            if self._newest is not reader or self._has_ended:
+            if self._newest is not reader or self.state is StreamState.ENDED:
                 return
             self._reader = reader
+            self._advance("attach")
             if self.primes:
                 await self._put(b"")
 
@@ -188,12 +217,13 @@ class ResumableStream:
                 if self._newest is not reader:
                     return
                 self._reader, self._missed = reader, None
+                self._advance("attach")
                 newer = known[1] if known is not None else [each for each in noted if each not in events]
                 for event_id, message in (*events, *newer):
                     await self._write(event(message, event_id))
                     if self._reader is not reader:
                         return
-                if self._has_ended:
+                if self.state is StreamState.ENDED:
                     self.displace()
         finally:
             if self._missed is noted:
@@ -210,6 +240,7 @@ class ResumableStream:
         if self._reader is not reader:
             return False
         self._reader = None
+        self._advance("detach")
         released, self._released = self._released, anyio.Event()
         released.set()
         if self._writing is not None:
@@ -221,14 +252,17 @@ class ResumableStream:
         while self._reader is reader:
             await self._released.wait()
 
+    def _advance(self, event: str) -> None:
+        self.state = STREAM_TRANSITIONS[self.state][event]
+
     async def end(self, message: bytes = b"") -> None:
         """Put the last message, if there is one, and end the stream for good."""
         async with self._lock:
-            if self._has_ended:
+            if self.state is StreamState.ENDED:
                 return
             if message:
                 await self._put(message)
-            self._has_ended = True
+            self._advance("end")
             if self._reader is not None:
                 self.detach(self._reader)
 

@@ -7,6 +7,7 @@ R-HTTPL-09 to R-HTTPL-11.
 
 from __future__ import annotations
 
+import enum
 import secrets
 import time
 from collections import OrderedDict, deque
@@ -27,7 +28,7 @@ from mcp_core.session import Handshake, JSONRPCSession
 from mcp_core.transports.streamable_http.exchange import Exchange, event
 from mcp_core.transports.streamable_http.resumable import ResumableStream
 
-__all__ = ["HTTPSession", "SessionTable"]
+__all__ = ["SESSION_TRANSITIONS", "HTTPSession", "SessionLife", "SessionTable"]
 
 BACKLOG: Final = 256
 """Messages that wait for a client's own stream; then the oldest are dropped."""
@@ -78,10 +79,33 @@ class Outbox:
         return message
 
 
+class SessionLife(enum.Enum):
+    """Life of a session, as the table of sessions sees it."""
+
+    IDLE = "idle"
+    """No request of the client's is in progress; it is removed after the idle timeout, or to make room."""
+    IN_USE = "in use"
+    """Requests are in progress, a GET stream included; it is not removed for being idle."""
+    CLOSED = "closed"
+    """Removed: its id is unknown, what waits for the client has failed. Requests in progress go on to their end."""
+
+
+SESSION_TRANSITIONS: Final[Mapping[SessionLife, Mapping[str, SessionLife]]] = {
+    SessionLife.IDLE: {"enter": SessionLife.IN_USE, "close": SessionLife.CLOSED},
+    SessionLife.IN_USE: {
+        "enter": SessionLife.IN_USE,
+        "last exit": SessionLife.IDLE,
+        "close": SessionLife.CLOSED,
+    },
+    SessionLife.CLOSED: {"enter": SessionLife.CLOSED, "last exit": SessionLife.CLOSED, "close": SessionLife.CLOSED},
+}
+"""Where each event leads."""
+
+
 class HTTPSession:
     """One client.
 
-    Entered as a context manager it is in use, and not idle.
+    A context manager: entered by each request of the client's, it is in use, and not idle.
     """
 
     def __init__(self, session_id: str) -> None:
@@ -102,14 +126,19 @@ class HTTPSession:
         """Called with each message that goes on the client's own stream."""
         self.last_used: float = time.monotonic()
         self.users: int = 0
+        """Requests in progress."""
+        self.life: SessionLife = SessionLife.IDLE
         self._stream_number = 0
 
     def __enter__(self) -> None:
         self.users += 1
+        self.life = SESSION_TRANSITIONS[self.life]["enter"]
 
     def __exit__(self, *_: object) -> None:
         self.users -= 1
         self.last_used = time.monotonic()
+        if not self.users:
+            self.life = SESSION_TRANSITIONS[self.life]["last exit"]
 
     def touch(self) -> None:
         """Note that it is in use."""
@@ -176,7 +205,8 @@ class HTTPSession:
             await _quietly(self.stored_get_stream.end())
 
     def end(self) -> None:
-        """Nothing comes any more: what waits for the client's answers fails."""
+        """Close the session: what waits for the client's responses fails, its handlers are cancelled."""
+        self.life = SESSION_TRANSITIONS[self.life]["close"]
         self.forget()
         for request_id in list(self.requests.outgoing):
             future = self.requests.resolve(request_id)
@@ -288,7 +318,7 @@ class SessionTable:
         """End the first of these that is not in use, if it was idle for so long; few are looked at."""
         now = time.monotonic()
         for session in list(islice(candidates.values(), _SWEPT)):
-            if not session.users and now - session.last_used >= idle_for:
+            if session.life is SessionLife.IDLE and now - session.last_used >= idle_for:
                 self.remove(session)
                 return True
         return False
@@ -332,7 +362,7 @@ class SessionTable:
             self.remove(session)
 
     def _is_idle(self, session: HTTPSession, now: float) -> bool:
-        if self._idle_timeout is None or session.users:
+        if self._idle_timeout is None or session.life is SessionLife.IN_USE:
             return False
         return now - session.last_used > self._idle_timeout
 
@@ -342,12 +372,12 @@ class SessionTable:
             return
         now = time.monotonic()
         first = next(iter(self._sessions.values()))
-        if not first.users and not self._is_idle(first, now):
+        if first.life is SessionLife.IDLE and not self._is_idle(first, now):
             return  # and so are all others
         for session in list(islice(self._sessions.values(), _SWEPT)):
             if self._is_idle(session, now):
                 self.remove(session)
-            elif session.users:
+            elif session.life is SessionLife.IN_USE:
                 self._sessions.move_to_end(session.session_id)
             else:
                 return
