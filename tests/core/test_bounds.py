@@ -147,7 +147,7 @@ async def test_reading_stops_while_notifications_wait_and_goes_on(transport: Any
         ends.send(line(modern("last", "server/discover")))
         await until(lambda: ends.served.is_full)
         await anyio.sleep(0.05)
-        assert len(ends.served._notifications) <= MAX_NOTIFICATIONS
+        assert len(ends.served._notices) <= MAX_NOTIFICATIONS
         assert ends.served._notification_bytes <= MAX_NOTIFICATION_BYTES + size + 200
         assert not ends.inbox.messages
         slow.gate.set()
@@ -155,7 +155,7 @@ async def test_reading_stops_while_notifications_wait_and_goes_on(transport: Any
         await until(lambda: len(slow.seen) == count)
         assert slow.seen == list(range(count))
         await until(lambda: not ends.served.is_full)
-        assert (ends.served._notification_bytes, len(ends.served._notifications)) == (0, 0)
+        assert (ends.served._notification_bytes, len(ends.served._notices)) == (0, 0)
 
 
 @pytest.mark.fault("S-34")
@@ -193,7 +193,7 @@ async def test_a_handler_that_asks_the_client_is_answered_while_full(
         request_id = json.loads(ends.inbox.messages[-1])["id"]
         ends.send(line({"jsonrpc": "2.0", "id": request_id, "result": {"roots": [{"uri": "file:///a"}]}}))
         await until(lambda: asked == [1])
-        await until(lambda: not ends.served._notifications)
+        await until(lambda: not ends.served._notices)
 
 
 @pytest.mark.fault("S-34")
@@ -208,7 +208,7 @@ async def test_a_handler_that_never_ends_does_not_stop_the_reading_for_ever(
             ends.notice(n)
         ends.send(line(modern("last", "server/discover")))
         assert "result" in await ends.answered("last")
-        assert len(ends.served._notifications) == 4 * MAX_NOTIFICATIONS
+        assert len(ends.served._notices) == 4 * MAX_NOTIFICATIONS
     flush_logs()
     assert "was dropped: too many wait" in caplog.text
 
