@@ -75,10 +75,10 @@ class Arguments:
         }
         self._publish_defaults(plan, schema)
         self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
-        self.mirrored: HeaderArguments | None = self._header_arguments(plan, keywords)
+        self.header_arguments: HeaderArguments | None = self._header_arguments(plan, keywords)
         """What compares the arguments that proxies read with what the tool gets; `None` where none is marked."""
 
-    def second_look(self, arguments: bytes, first: ValidationError) -> Any:
+    def validate_lenient(self, arguments: bytes, first: ValidationError) -> Any:
         """The arguments after all, where only their writing was unusual.
 
         Raises:
@@ -339,10 +339,10 @@ def _reason(plan: HandlerPlan, fields: dict[str, Any], fault: Exception) -> str:
             json_schema(create_model("probe", p=(annotation, ...)).__pydantic_core_schema__, "validation")
         except Exception as exc:
             return (
-                f"tool {plan.name!r}: parameter {parameter.name!r}: "
+                f"{plan.kind} {plan.name!r}: parameter {parameter.name!r}: "
                 f"{_shown(parameter.annotation)} has no JSON schema: {_short(exc)}"
             )
-    return f"tool {plan.name!r}: its parameters have no JSON schema: {_short(fault)}"
+    return f"{plan.kind} {plan.name!r}: its parameters have no JSON schema: {_short(fault)}"
 
 
 def _shown(annotation: Any) -> str:
@@ -380,4 +380,4 @@ def _check_names(plan: HandlerPlan, schema: dict[str, Any]) -> None:
         required: list[str] = schema.get("required", [])
         twice = next((name for name in required if required.count(name) > 1), None)
         which = f"two parameters are called {twice!r}" if twice else "two parameters have one name"
-        raise InvalidSignature(f"tool {plan.name!r}: {which} on the wire; give them other aliases")
+        raise InvalidSignature(f"{plan.kind} {plan.name!r}: {which} on the wire; give them other aliases")

@@ -1,4 +1,4 @@
-"""What a docstring says: the tool's description, and one for each parameter (P-20).
+"""What a docstring says: a description, and one for each parameter (P-20); and whose docstring and name it is.
 
 Sections are read by `docstring_parser`, which is loaded when there are some.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
-__all__ = ["doc_of_call", "documented"]
+__all__ = ["doc_of_call", "documented", "documented_object", "name_of"]
 
 _SECTION: Final = re.compile(
     r"""^(?:
@@ -82,3 +83,38 @@ def _end_of_section(doc: str, found: re.Match[str]) -> int:
             return end + 1
         end = line_end
     return len(doc)
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name that a function is known by, if no other is given.
+
+    Raises:
+        ValueError: A lambda has none.
+    """
+    inner = documented_object(function)
+    name = getattr(inner, "__name__", None) or type(inner).__name__
+    if name == "<lambda>":
+        raise ValueError("You must provide a name for lambda functions")
+    return name
+
+
+def documented_object(function: Any) -> Any:
+    """Return what has the name and the docstring: the function in a partial, a callable object's class."""
+    while True:
+        if hasattr(function, "func") and hasattr(function, "keywords"):
+            function = function.func
+        elif hasattr(function, "__wrapped__") and not getattr(function, "__name__", None):  # a decorator's object
+            function = function.__wrapped__
+        else:
+            break
+    if inspect.isroutine(function) or inspect.isclass(function):
+        return function
+    return function if getattr(function, "__name__", None) else _Callable(function)
+
+
+class _Callable:
+    """A callable object as if it were a function: its class's name, its own docstring or `__call__`'s."""
+
+    def __init__(self, instance: Any) -> None:
+        self.__name__ = type(instance).__name__
+        self.__doc__ = doc_of_call(instance)

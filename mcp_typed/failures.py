@@ -52,10 +52,11 @@ def failures_kept() -> Generator[list[BaseException]]:
 
 
 class Failures:
-    """The failures of one tool's calls."""
+    """The failures of one component's calls; `kind` is what texts call it."""
 
-    def __init__(self, tool: str, *, mask_errors: bool) -> None:
-        self._tool = tool
+    def __init__(self, name: str, *, mask_errors: bool, kind: str = "tool") -> None:
+        self._kind = kind
+        self._name = name
         self._mask_errors = mask_errors
 
     def raised(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
@@ -87,14 +88,16 @@ class Failures:
             hint = "" if exc.retry_after is None else f" (retry after {_seconds(exc.retry_after)} s)"
             result = self.failed(f"{exc.message}{hint}")
         except Exception as fault:  # a message that is no text, and cannot be made one
-            _log.error("a ToolError of tool %s has no text", self._tool, exc=fault)
+            _log.error("a ToolError of %s %s has no text", self._kind, self._name, exc=fault)
             return self.failed(type(exc).__name__)
         if exc.data is None and exc.meta is None and exc.retry_after is None and not exc.content:
             return result
         try:
             return _with_details(result, exc)
         except Exception as fault:
-            _log.error("what a ToolError of tool %s carries cannot be sent: %s", self._tool, str(fault), exc=fault)
+            _log.error(
+                "what a ToolError of %s %s carries cannot be sent: %s", self._kind, self._name, str(fault), exc=fault
+            )
             return result
 
     def crashed(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
@@ -102,33 +105,34 @@ class Failures:
         error_id = secrets.token_hex(4)
         self._reported(ctx, exc)
         _log.error(
-            "tool %s raised %s (error id %s)",
-            self._tool,
+            "%s %s raised %s (error id %s)",
+            self._kind,
+            self._name,
             type(exc).__name__,
             error_id,
             exc=exc,
-            extra={"tool": self._tool, "error_id": error_id},
+            extra={self._kind: self._name, "error_id": error_id},
         )
         if self._mask_errors:
-            return _error(f"Error executing tool {self._tool} (error id {error_id})")
+            return _error(f"Error executing {self._kind} {self._name} (error id {error_id})")
         return self.failed(_cut(_described(exc)))
 
     def misfit(self, ctx: RequestContext[Any], exc: ValidationError) -> t.CallToolResult:
         """Return what the model reads of a returned value that its annotation does not allow (P-03)."""
         self._reported(ctx, exc)
-        _log.warning("tool %s returned what its annotation does not allow: %s", self._tool, places(exc))
+        _log.warning("%s %s returned what its annotation does not allow: %s", self._kind, self._name, places(exc))
         return self.failed(_cut(report_result(exc)))
 
     def non_finite(self, ctx: RequestContext[Any], exc: NonFinite) -> t.CallToolResult:
         """Return what the model reads of a returned number that JSON does not have (P-12)."""
         self._reported(ctx, exc)
-        _log.warning("tool %s returned a number that JSON does not have: %s", self._tool, str(exc))
+        _log.warning("%s %s returned a number that JSON does not have: %s", self._kind, self._name, str(exc))
         return self.failed(str(exc))
 
     def unsendable(self, ctx: RequestContext[Any], exc: Unsendable) -> t.CallToolResult:
         """Return what the model reads of a returned value that no message can carry."""
         self._reported(ctx, exc)
-        _log.warning("tool %s returned what cannot be sent: %s", self._tool, str(exc))
+        _log.warning("%s %s returned what cannot be sent: %s", self._kind, self._name, str(exc))
         return self.failed(str(exc))
 
     def refused(self, exc: ValidationError, report: str) -> t.CallToolResult:
@@ -138,12 +142,12 @@ class Failures:
 
     def failed(self, reason: str) -> t.CallToolResult:
         """Return the result of a call that failed for a reason that the model may know."""
-        return _error(f"Error executing tool {self._tool}: {reason}")
+        return _error(f"Error executing {self._kind} {self._name}: {reason}")
 
     def _forbidden(self, ctx: RequestContext[Any], exc: LocalProtocolError) -> t.CallToolResult:
         """A tool that asked for what its client's revision does not have: the text is this library's own."""
         self._reported(ctx, exc)
-        _log.error("tool %s: %s", self._tool, str(exc), exc=exc, extra={"tool": self._tool})
+        _log.error("%s %s: %s", self._kind, self._name, str(exc), exc=exc, extra={self._kind: self._name})
         return self.failed(str(exc))
 
     def _reported(self, ctx: RequestContext[Any], exc: BaseException) -> None:
@@ -155,7 +159,7 @@ class Failures:
     def _record_others(self, whole: BaseException, meant: BaseException) -> None:
         """What failed beside an exception that is answered would be lost."""
         if any(leaf is not meant and not isinstance(leaf, ToolError | MCPError) for leaf in _leaves(whole)):
-            _log.error("tool %s raised more than what it is answered with", self._tool, exc=whole)
+            _log.error("%s %s raised more than what it is answered with", self._kind, self._name, exc=whole)
 
 
 def _leave(meant: BaseException, whole: BaseException) -> NoReturn:

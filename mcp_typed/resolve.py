@@ -26,7 +26,7 @@ from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.given import checker
 from mcp_typed.signature import HandlerPlan, Injected, inspect_function
 
-__all__ = ["Resolvers"]
+__all__ = ["Resolvers", "ResumableParams"]
 
 Check = Callable[[str, Any], Any]
 """Returns the value of the resolver of this name as the parameter takes it."""
@@ -43,8 +43,22 @@ class Calling(Protocol):
         """Call a function by its plan with these keywords, wherever such functions run."""
         ...
 
-    async def entered(self, value: Any, /) -> Any:
+    async def enter(self, value: Any, /) -> Any:
         """Return what a generator or a context manager gives, and end it after the call; other values as they are."""
+        ...
+
+
+class ResumableParams(Protocol):
+    """The params of a request that may come back with answers, as those of `tools/call` do."""
+
+    @property
+    def input_responses(self) -> Any:
+        """The client's answers, by the keys of their questions."""
+        ...
+
+    @property
+    def request_state(self) -> str | None:
+        """What was sent with the questions."""
         ...
 
 
@@ -71,7 +85,7 @@ class _PendingQuestions(Exception):
 
 
 class Resolvers:
-    """The resolvers of one tool, their graph checked."""
+    """The resolvers of one function's parameters, their graph checked."""
 
     def __init__(self, plan: HandlerPlan, signer: RequestStateSigner) -> None:
         """
@@ -79,11 +93,11 @@ class Resolvers:
             InvalidSignature: A resolver depends on itself, has a parameter that nothing
                 fills, or may ask more than one thing.
         """
-        self._tool = plan
+        self._plan = plan
         self._signer = signer
         self._nodes: dict[Any, _Node] = {}
         self._keys: set[str] = set()
-        self._needs = self._needed(plan, (), lambda name: f"tool {plan.name!r}: parameter {name!r}")
+        self._needs = self._needed(plan, (), lambda name: f"{plan.kind} {plan.name!r}: parameter {name!r}")
 
     def _needed(self, plan: HandlerPlan, above: tuple[Any, ...], owner: Callable[[str], str]) -> dict[str, _Need]:
         return {
@@ -107,12 +121,12 @@ class Resolvers:
         except InvalidSignature as exc:
             raise InvalidSignature(f"{owner}: {exc}") from exc
         node = self._nodes[identity] = _Node(self._free_key(name), plan)
-        known = {parameter.name for parameter in self._tool.parameters}
+        known = {parameter.name for parameter in self._plan.parameters}
         for parameter in plan.parameters:
             if parameter.name not in known:
                 raise InvalidSignature(
-                    f"{owner}: parameter {parameter.name!r} of resolver {name!r} is no argument of the tool; "
-                    "annotate it with a Context or Annotated[..., Resolve(...)], or name an argument"
+                    f"{owner}: parameter {parameter.name!r} of resolver {name!r} is no argument of "
+                    f"the {self._plan.kind}; annotate it with a Context or Annotated[..., Resolve(...)], or name an argument"
                 )
         node.arguments = tuple(parameter.name for parameter in plan.parameters)
         _check_questions(owner, name, plan.returns)
@@ -131,7 +145,7 @@ class Resolvers:
     async def resolve(
         self,
         ctx: RequestContext[Any],
-        params: t.RawCallToolParams,
+        params: ResumableParams,
         arguments: dict[str, Any],
         calling: Calling,
     ) -> dict[str, Any] | t.InputRequiredResult:
@@ -207,7 +221,7 @@ class _ResolverCall:
         keywords.update(self._calling.inject(node.plan.injected))
         keywords.update({name: self._arguments[name] for name in node.arguments})
         value = await self._calling.invoke(node.plan, keywords)
-        value = await self._calling.entered(value)
+        value = await self._calling.enter(value)
         if isinstance(value, Elicit):
             elicit = cast("Elicit[Any]", value)
             form: Form[Any] = Form(elicit.schema)
@@ -261,7 +275,7 @@ class _Rounds:
     An answer counts only for the question it was asked: the state says what that was.
     """
 
-    def __init__(self, ctx: RequestContext[Any], params: t.RawCallToolParams, signer: RequestStateSigner) -> None:
+    def __init__(self, ctx: RequestContext[Any], params: ResumableParams, signer: RequestStateSigner) -> None:
         self._ctx = ctx
         self.revision = ctx.protocol_version
         self._signer = signer

@@ -40,7 +40,8 @@ from mcp_typed.options import (
     taken_lifespan,
     text,
 )
-from mcp_typed.tools import FunctionTool, InvalidArgumentsHook, Policy, Run
+from mcp_typed.policy import InvalidArgumentsHook, Policy, Run
+from mcp_typed.tools import FunctionTool
 
 if TYPE_CHECKING:
     from mcp_core.server import HTTPApp
@@ -128,7 +129,7 @@ class MCPServer:
             threads=WorkerThreads(threads, max_waiting=max_waiting),
             signer=request_state or RequestStateSigner(),
             inline_refs=inline_refs,
-        ).but(
+        ).override(
             mask_errors=mask_errors,
             run=run,
             timeout=timeout,
@@ -262,7 +263,7 @@ class MCPServer:
         Clients that have subscribed are notified that the list has changed. May be called from any thread.
         """
         known_options("a tool", options, _TOOL_OPTIONS)
-        policy = self._policy.but(
+        policy = self._policy.override(
             run=run, timeout=timeout, max_concurrency=max_concurrency, unknown_arguments=unknown_arguments
         )
         tool = FunctionTool(function, policy, name=name, **options)

@@ -42,13 +42,14 @@ class Parameter(msgspec.Struct, frozen=True):
 class HandlerPlan(msgspec.Struct, frozen=True):
     """What calling the function takes.
 
-    `name` is what callers know it by, `title` the function's own name; `positional` are the
-    parameters of every kind that have to be passed by position, in order. `parameters` are
-    the caller's; `injected` names those that the layer fills
-    in, and with what; `resolved` those that other functions fill in, with what is wanted
-    of them. `is_async` and `is_generator` say what a call gives at once.
+    `kind` is what it is registered as ("tool", "resolver"), for texts; `name` is what callers know it by,
+    `title` the function's own name. `parameters` are the caller's, and `positional` those of every kind that
+    have to be passed by position, in order; `injected` names those that the layer fills in, and with what;
+    `resolved` those that other functions fill in, with what is wanted of them. `is_async` and `is_generator`
+    say what a call returns at once.
     """
 
+    kind: str
     name: str
     title: str
     function: Callable[..., Any]
@@ -105,6 +106,7 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
         parameters.append(Parameter(parameter.name, annotation, parameter.default))
     called = _called(function)
     return HandlerPlan(
+        kind=kind,
         name=name,
         title=type(function).__name__ if _is_object(function) else getattr(_described(function), "__name__", name),
         function=function,

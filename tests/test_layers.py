@@ -68,6 +68,8 @@ TYPED = (
     ("context",),
     ("signature", "docstrings"),
     ("arguments", "results", "resolve"),
+    ("policy",),
+    ("running",),
     ("tools",),
     ("lint",),
     ("server",),
