@@ -26,8 +26,9 @@ from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.foreign import Adapter
 from mcp_typed.header_arguments import HeaderArguments
+from mcp_typed.json_schema import admits_string, fits, inlined
 from mcp_typed.plain import find_non_finite, refuse, to_builtins
-from mcp_typed.schema import admits_string, fits, inlined, json_schema, rewritten
+from mcp_typed.schema import json_schema, rewritten
 from mcp_typed.signature import MISSING, HandlerPlan, Parameter
 
 __all__ = ["Arguments"]

@@ -20,8 +20,9 @@ from mcp_core.revisions import is_modern
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature, ToolError
 from mcp_typed.foreign import adapted
+from mcp_typed.json_schema import fits, inlined
 from mcp_typed.report import report_arguments
-from mcp_typed.schema import fits, inlined, json_schema, rewritten
+from mcp_typed.schema import json_schema, rewritten
 
 __all__ = [
     "AcceptedElicitation",

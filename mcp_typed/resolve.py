@@ -126,7 +126,8 @@ class Resolvers:
             if parameter.name not in known:
                 raise InvalidSignature(
                     f"{owner}: parameter {parameter.name!r} of resolver {name!r} is no argument of "
-                    f"the {self._plan.kind}; annotate it with a Context or Annotated[..., Resolve(...)], or name an argument"
+                    f"the {self._plan.kind}; annotate it with a Context or Annotated[..., Resolve(...)], "
+                    "or name an argument"
                 )
         node.arguments = tuple(parameter.name for parameter in plan.parameters)
         _check_questions(owner, name, plan.returns)

@@ -36,6 +36,7 @@ from mcp_core.types import (
 from mcp_typed.annotations import arms, leaves, meaning
 from mcp_typed.errors import InvalidSignature
 from mcp_typed.foreign import members_of
+from mcp_typed.json_schema import inlined
 from mcp_typed.media import Audio, Image
 from mcp_typed.plain import (
     CLASSES,
@@ -50,7 +51,7 @@ from mcp_typed.plain import (
     to_text,
     unwrapped,
 )
-from mcp_typed.schema import Shape, core_schema, inlined, json_schema, wrapped
+from mcp_typed.schema import Shape, core_schema, json_schema, wrapped
 from mcp_typed.signature import MISSING, HandlerPlan
 
 __all__ = ["Result", "Returns", "asks_for_input", "scalar_result"]

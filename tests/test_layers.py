@@ -53,6 +53,7 @@ TYPED = (
         "asking",
         "cancellation",
         "inspector",
+        "json_schema",
         "media",
         "report",
         "header_arguments",
