@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, 
 from msgspec import Raw, Struct
 
 from mcp_core import codec
+from mcp_core.json_types import JSONObject
 from mcp_core.types.content import AnyResourceContents, ResourceContents
 
 __all__ = ["misfit"]
@@ -140,7 +141,7 @@ def _struct(kind: type[Struct]) -> Check:
     return check
 
 
-def _json_form(value: dict[str, Any], kind: type[Struct]) -> str | None:
+def _json_form(value: JSONObject, kind: type[Struct]) -> str | None:
     """Check a dict that stands for a value of a type: it goes out as it is, so it must be as on the wire."""
     for name, wire in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True):
         if name != wire and name in value:

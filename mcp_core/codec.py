@@ -21,6 +21,7 @@ import msgspec
 import orjson
 from msgspec import Raw
 
+from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 
 __all__ = [
@@ -85,7 +86,7 @@ class ValidationError(ValueError):
     """The JSON value does not have the shape asked for; the text says where."""
 
 
-def _foreign(value: Any) -> Any:
+def _foreign(value: object) -> object:
     """What a value that msgspec does not know looks like in JSON.
 
     Only wire types of this package say so themselves; the rest is an error of
@@ -100,7 +101,7 @@ def _foreign(value: Any) -> Any:
     return shape()
 
 
-def url_text(value: Any) -> str | None:
+def url_text(value: object) -> str | None:
     """Return the text of a URL object, of pydantic or of another library; `None` for anything else."""
     return str(value) if hasattr(value, "scheme") and hasattr(value, "host") else None
 
@@ -110,7 +111,7 @@ _encoder = msgspec.json.Encoder(enc_hook=_foreign)
 _generic = msgspec.json.Decoder()
 
 
-def encode(value: Any) -> bytes:
+def encode(value: object) -> bytes:
     """The value as compact UTF-8 JSON.
 
     Lone surrogates become U+FFFD (no JSON text in UTF-8 can carry them).
@@ -128,7 +129,7 @@ def encode(value: Any) -> bytes:
         raise ValueError(_TOO_DEEP) from None
 
 
-def encode_line(value: Any) -> bytes:
+def encode_line(value: object) -> bytes:
     """Encode the value without line breaks, which ready bytes (`Raw`) in it may have.
 
     Raises as `encode`, and:
@@ -141,7 +142,7 @@ def encode_line(value: Any) -> bytes:
 _TOO_DEEP: Final = "the value is nested too deeply, or contains itself"
 
 
-def _encode_scrubbed(value: Any) -> bytes:
+def _encode_scrubbed(value: object) -> bytes:
     try:
         return _encoder.encode(scrub(value))
     except RecursionError:
@@ -151,7 +152,7 @@ def _encode_scrubbed(value: Any) -> bytes:
 _canonical = msgspec.json.Encoder(enc_hook=_foreign, order="sorted")
 
 
-def canonical(value: Any) -> bytes:
+def canonical(value: object) -> bytes:
     """The value as JSON with the members of every object in one order, for digests."""
     return _canonical.encode(value)
 
@@ -171,7 +172,7 @@ class Decoder(Generic[T]):
 
     __slots__ = ("_kind", "decode_bounded", "decode_raw")
 
-    def __init__(self, kind: Any) -> None:
+    def __init__(self, kind: object) -> None:
         self._kind = kind
         self.decode_bounded: Callable[[bytes | Raw], T] = self._make_bounded
         """The same as `decode_raw`, for texts of `LARGE` bytes and more: linear with a small factor.
@@ -237,7 +238,7 @@ def _float(text: str) -> float:
 
 
 @lru_cache(maxsize=512)
-def decoder(kind: Any) -> Decoder[Any]:
+def decoder(kind: object) -> Decoder[Any]:
     """The decoder of a type, compiled once."""
     return Decoder(kind)
 
@@ -262,7 +263,7 @@ def convert(value: Any, kind: type[T]) -> T:
 
 
 @lru_cache(maxsize=512)
-def field_defaults(kind: type[msgspec.Struct]) -> dict[str, Any]:
+def field_defaults(kind: type[msgspec.Struct]) -> JSONObject:
     """The default objects of a Struct's fields; while a field holds its own it is left out."""
     names, defaults = kind.__struct_fields__, kind.__struct_defaults__
     return dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
@@ -279,7 +280,7 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+def is_object(value: object) -> TypeGuard[JSONObject]:
     """Whether a plain JSON value is an object."""
     return isinstance(value, dict)
 

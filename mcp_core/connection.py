@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import enum
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
@@ -18,6 +18,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.backend import Work
 from mcp_core.close_callbacks import CloseCallbacks
 from mcp_core.errors import (
     ConnectionClosed,
@@ -147,7 +148,7 @@ class PendingResponse(Protocol):
     One with a method `failed(exc)` is asked what to answer where waiting for it raises.
     """
 
-    def __await__(self) -> Generator[Any, Any, bytes]:
+    def __await__(self) -> Generator[object, object, bytes]:
         """Wait for the answer."""
         ...
 
@@ -166,7 +167,7 @@ class Responder(Protocol):
         """
         ...
 
-    def notify(self, notification: Notification, peer: Any) -> Coroutine[Any, Any, None] | None:
+    def notify(self, notification: Notification, peer: Any) -> Work | None:
         """What is to be done about a notification, if anything. Never raises."""
         ...
 
@@ -234,8 +235,8 @@ class Connection:
         backend: Backend,
         channel: Channel,
         *,
-        server: Any = None,
-        lifespan_context: Any = None,
+        server: object = None,
+        lifespan_context: object = None,
         observers: Observers | None = None,
         answer_malformed: bool = True,
     ) -> None:
@@ -245,7 +246,7 @@ class Connection:
         self._observers = observers or Observers()
         self._answer_malformed = answer_malformed
         self._session: JSONRPCSession[BackgroundTask, Future] = JSONRPCSession()
-        self._notices: deque[tuple[Coroutine[Any, Any, None], int]] = deque()
+        self._notices: deque[tuple[Work, int]] = deque()
         self._notification_bytes = 0
         self.is_full: bool = False
         """Whether nothing more is to be brought in until notifications have been handled."""
@@ -601,10 +602,10 @@ class Connection:
     async def request(
         self,
         method: str,
-        params: Any,
+        params: object,
         timeout: float | None = None,
         *,
-        prepare: Callable[[RequestId, Any], Any] | None = None,
+        prepare: Callable[[RequestId, object], object] | None = None,
     ) -> Raw:
         """Make a request and wait for its result, still encoded.
 

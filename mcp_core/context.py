@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, cast
 
 import msgspec
 from msgspec import Raw
@@ -19,6 +19,7 @@ from msgspec import Raw
 from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
 from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import RequestId, encode_notification, raw_params
 from mcp_core.methods import METHODS
 from mcp_core.queue_logger import QueueLogger
@@ -27,14 +28,14 @@ from mcp_core.revisions import V2025_11_25, is_modern
 from mcp_core.session import Handshake
 from mcp_core.subscriptions import Event, PromptsListChanged, ResourcesListChanged, ResourceUpdated, ToolsListChanged
 
-__all__ = ["MCPDeprecationWarning", "Peer", "RequestContext"]
+__all__ = ["AnyContext", "MCPDeprecationWarning", "Peer", "RequestContext"]
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from mcp_core.auth import AccessToken
 
-    L = TypeVar("L", default=dict[str, Any])
+    L = TypeVar("L", default=JSONObject)
 else:
     from typing import TypeVar
 
@@ -127,7 +128,7 @@ class Peer(Protocol):
         """Wait while the peer does not read what it was sent."""
         ...
 
-    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+    async def request(self, method: str, params: object, timeout: float | None) -> Raw:
         """Make a request of the client, and wait for its result."""
         ...
 
@@ -174,7 +175,7 @@ class RequestContext(Generic[L]):
         method: str,
         raw: Raw | bytes,
         protocol_version: str,
-        meta: dict[str, Any] | None,
+        meta: JSONObject | None,
     ) -> None:
         self._peer = peer
         self.request_id: RequestId | None = request_id
@@ -182,7 +183,7 @@ class RequestContext(Generic[L]):
         self._raw = raw
         self.protocol_version: str = protocol_version
         self._meta = meta
-        self._override: dict[str, Any] | None = None
+        self._override: JSONObject | None = None
         self._origin: RequestContext[L] | None = None
         self._answered = False
         self._progress: float | None = None
@@ -190,11 +191,11 @@ class RequestContext(Generic[L]):
     # --- the request --------------------------------------------------------------------
 
     @property
-    def params(self) -> dict[str, Any]:
+    def params(self) -> JSONObject:
         """The params as a plain dict, as they arrived. Decoded at each call."""
         if self._override is not None:
             return self._override
-        return cast("dict[str, Any]", codec.decode_any(self.raw_params))
+        return cast("JSONObject", codec.decode_any(self.raw_params))
 
     @property
     def raw_params(self) -> Raw:
@@ -204,7 +205,7 @@ class RequestContext(Generic[L]):
         return self._raw
 
     @property
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> JSONObject:
         """The `_meta` of the params, with all its keys; empty when absent."""
         return self._meta or {}
 
@@ -272,7 +273,7 @@ class RequestContext(Generic[L]):
     def _is_modern(self) -> bool:
         return is_modern(self.protocol_version)
 
-    def replace(self, *, params: dict[str, Any]) -> RequestContext[L]:
+    def replace(self, *, params: JSONObject) -> RequestContext[L]:
         """The same context with other params, for a middleware to pass on."""
         other: RequestContext[L] = RequestContext(
             self._peer, self.request_id, self.method, Raw(codec.encode(params)), self.protocol_version, self._meta
@@ -397,7 +398,7 @@ class RequestContext(Generic[L]):
     # --- asking the client (handshake era) ---------------------------------------------------
 
     async def elicit(
-        self, message: str, requested_schema: dict[str, Any], *, timeout: float | None = None
+        self, message: str, requested_schema: JSONObject, *, timeout: float | None = None
     ) -> t.ElicitResult:
         """Ask the user to fill in a form, and wait for the answer.
 
@@ -439,7 +440,7 @@ class RequestContext(Generic[L]):
         params: Any,
         *,
         timeout: float | None = None,
-    ) -> Any:
+    ) -> object:
         """Make one of the three requests of the client, with typed params. Raises as `elicit`."""
         if self._is_modern:
             raise LocalProtocolError(
@@ -471,3 +472,7 @@ class RequestContext(Generic[L]):
         if self._is_modern:
             raise LocalProtocolError("ping does not exist in 2026-07-28")
         await self._peer.request("ping", None, timeout)
+
+
+AnyContext: TypeAlias = RequestContext[Any]
+"""A context, whatever the server's lifespan yields."""

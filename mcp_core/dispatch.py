@@ -25,7 +25,7 @@ Spec: basic, "Statelessness", "Error Codes".
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Generator
 from types import CoroutineType
 from typing import Any, Union, cast
 
@@ -33,11 +33,12 @@ from msgspec import Raw, Struct
 
 from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
-from mcp_core.backend import current_task, is_cancellation
+from mcp_core.backend import Work, current_task, is_cancellation
 from mcp_core.backend.interruptible import start_eagerly
-from mcp_core.context import Peer, RequestContext
+from mcp_core.context import AnyContext, Peer, RequestContext
 from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import Notification, Request, SinglePassRequest, encode_error, encode_response, single_pass_type
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers
@@ -48,8 +49,8 @@ from mcp_core.session import missing_protocol_version
 
 __all__ = ["InboundCall", "CallNext", "Dispatcher", "Failure", "Middleware", "Refusal"]
 
-CallNext = Callable[["RequestContext[Any]"], Awaitable[Any]]
-Middleware = Callable[["RequestContext[Any]", CallNext], Awaitable[Any]]
+CallNext = Callable[["AnyContext"], Awaitable[Any]]
+Middleware = Callable[["AnyContext", CallNext], Awaitable[Any]]
 """`async (ctx, call_next) -> result`, around every request and notification.
 
 Runs before the params are looked at (`ctx.params` is the plain dict); what
@@ -140,7 +141,7 @@ class Dispatcher:
         row = handler.row
         if row is not None and revision not in row.revisions:
             return None
-        ctx: RequestContext[Any] = RequestContext(peer, request.id, request.method, body, revision, meta)
+        ctx: AnyContext = RequestContext(peer, request.id, request.method, body, revision, meta)
         return InboundCall(self, ctx, request, handler, request.params)
 
     def _make_single_pass_decoder(self) -> codec.Decoder[Any]:
@@ -172,7 +173,7 @@ class Dispatcher:
             return call
         return self.answer(call, value)
 
-    def _revision(self, method: str, meta: dict[str, Any] | None, peer: Peer) -> str:
+    def _revision(self, method: str, meta: JSONObject | None, peer: Peer) -> str:
         """The revision a request is of: its own word, or that of the handshake."""
         if meta is not None:
             token = meta.get("progressToken")
@@ -215,7 +216,7 @@ class Dispatcher:
             self._finished(call, answer)
         return answer
 
-    def call_internally(self, ctx: RequestContext[Any], peer: Peer, method: str, params: dict[str, Any]) -> Any:
+    def call_internally(self, ctx: AnyContext, peer: Peer, method: str, params: JSONObject) -> Any:
         """What the handler of another method returns to the caller of this request, or what to await for it.
 
         No client has made that request: neither middleware nor observers see it. Raises what decoding and the
@@ -223,7 +224,7 @@ class Dispatcher:
         """
         handler = self._requests[method]
         raw = Raw(codec.encode(params))
-        inner: RequestContext[Any] = RequestContext(peer, ctx.request_id, method, raw, ctx.protocol_version, ctx.meta)
+        inner: AnyContext = RequestContext(peer, ctx.request_id, method, raw, ctx.protocol_version, ctx.meta)
         return handler.call(inner, handler.decode(raw))
 
     # --- what observers are called with -----------------------------------------------------------
@@ -238,7 +239,7 @@ class Dispatcher:
         if self._observers.request_finished and not call.observed:
             self._finished(call, None)
 
-    def refused(self, ctx: RequestContext[Any], answer: bytes | None) -> None:
+    def refused(self, ctx: AnyContext, answer: bytes | None) -> None:
         """Note that a request was answered, or dropped, before it got to its handler."""
         ctx.close()
         observers = self._observers
@@ -312,36 +313,36 @@ class Dispatcher:
 
     # --- middleware ------------------------------------------------------------------------
 
-    def _open_undecoded(self, request: Request, peer: Peer) -> RequestContext[Any]:
+    def _open_undecoded(self, request: Request, peer: Peer) -> AnyContext:
         """A context from nothing but `_meta`: middleware comes before the params."""
         meta = read_meta(request.params)
         revision = self._revision(request.method, meta, peer)
         return RequestContext(peer, request.id, request.method, request.params, revision, meta)
 
-    def _call_through_middleware(self, ctx: RequestContext[Any], handler: Handler | None) -> Awaitable[Any]:
+    def _call_through_middleware(self, ctx: AnyContext, handler: Handler | None) -> Awaitable[Any]:
         kept: list[t.Prepared[Any]] = []
 
-        async def handle(inner: RequestContext[Any]) -> Any:
+        async def handle(inner: AnyContext) -> object:
             value = await self._call(inner, handler)
             if isinstance(value, t.Prepared):
                 kept.append(cast("t.Prepared[Any]", value))
                 return kept[-1].value
             return opened(value)
 
-        async def run() -> Any:
+        async def run() -> object:
             value = await self._wrapped(ctx, handle)
             # A result passed on as it is keeps its bytes.
             return next((p for p in kept if p.value is value), value)
 
         return run()
 
-    def _wrapped(self, ctx: RequestContext[Any], innermost: CallNext) -> Awaitable[Any]:
+    def _wrapped(self, ctx: AnyContext, innermost: CallNext) -> Awaitable[object]:
         call = innermost
         for middleware in reversed(self._middleware):
             call = _around(middleware, call)
         return call(ctx)
 
-    async def _call(self, ctx: RequestContext[Any], handler: Handler | None) -> Any:
+    async def _call(self, ctx: AnyContext, handler: Handler | None) -> object:
         if handler is None:
             raise _unknown(ctx.method)
         _check_revision(ctx.method, ctx.protocol_version)
@@ -353,7 +354,7 @@ class Dispatcher:
 
     # --- notifications ---------------------------------------------------------------------
 
-    def notify(self, notification: Notification, peer: Peer) -> Coroutine[Any, Any, None] | None:
+    def notify(self, notification: Notification, peer: Peer) -> Work | None:
         """Take a notification to its handler, if it has one. Never raises."""
         handler = self._notifications.get(notification.method)
         if handler is None and not self._middleware:
@@ -369,11 +370,11 @@ class Dispatcher:
             return None
         handshake = peer.handshake
         revision = handshake.revision if handshake else LATEST_REVISION
-        ctx: RequestContext[Any] = RequestContext(peer, None, notification.method, notification.params, revision, meta)
+        ctx: AnyContext = RequestContext(peer, None, notification.method, notification.params, revision, meta)
         return self._notified(ctx, handler, params)
 
-    async def _notified(self, ctx: RequestContext[Any], handler: Handler | None, params: Any) -> None:
-        async def handle(inner: RequestContext[Any]) -> None:
+    async def _notified(self, ctx: AnyContext, handler: Handler | None, params: object) -> None:
+        async def handle(inner: AnyContext) -> None:
             if handler is not None:
                 await _settled(handler.call(inner, params))
 
@@ -387,7 +388,7 @@ class Dispatcher:
             _log.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
 
 
-async def _settled(value: Any) -> Any:
+async def _settled(value: Any) -> object:
     """A value, awaited if it can be."""
     return await value if hasattr(value, "__await__") else value
 
@@ -426,13 +427,13 @@ class InboundCall:
     def __init__(
         self,
         dispatcher: Dispatcher,
-        ctx: RequestContext[Any],
+        ctx: AnyContext,
         request: Request | SinglePassRequest,
         handler: Handler | None,
-        params: Any,
+        params: object,
     ) -> None:
         self.dispatcher: Dispatcher = dispatcher
-        self.ctx: RequestContext[Any] = ctx
+        self.ctx: AnyContext = ctx
         self.request: Request | SinglePassRequest = request
         self.handler: Handler | None = handler
         self.params: Any = params
@@ -523,5 +524,5 @@ def _as_error(exc: Exception) -> MCPError:
     return InvalidParams(f"Invalid params: {exc}")
 
 
-def _int(code: Any) -> int:
+def _int(code: object) -> int:
     return code if isinstance(code, int) else _INTERNAL.code

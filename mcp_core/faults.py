@@ -369,7 +369,7 @@ class FaultyApp:
         self._app = app
         self._schedule = schedule
 
-    async def __call__(self, scope: MutableMapping[str, Any], receive: ASGIReceive, send: ASGISend) -> None:
+    async def __call__(self, scope: MutableMapping[str, object], receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
@@ -421,7 +421,7 @@ class _FaultyWire:
 # --- cancellation ---------------------------------------------------------------------------
 
 
-async def cancelled_at(point: int, call: Callable[[], Coroutine[Any, Any, object]]) -> bool:
+async def cancelled_at(point: int, call: Callable[[], Coroutine[object, object, object]]) -> bool:
     """Run a coroutine function, and cancel it at its `point`-th await, from 0, that really waits.
 
     Returns whether it came so far. Exceptions of the coroutine pass; its cancellation does not.
@@ -436,13 +436,13 @@ async def cancelled_at(point: int, call: Callable[[], Coroutine[Any, Any, object
 class _Cut:
     """Awaits a coroutine, and cancels the scope around it when it waits for the n-th time."""
 
-    def __init__(self, work: Coroutine[Any, Any, object], point: int, scope: anyio.CancelScope) -> None:
+    def __init__(self, work: Coroutine[object, object, object], point: int, scope: anyio.CancelScope) -> None:
         self._work = work
         self._left = point
         self._scope = scope
         self.reached = False
 
-    def __await__(self) -> Generator[Any, Any, object]:
+    def __await__(self) -> Generator[object, object, object]:
         steps = self._work.__await__()
         result = yield from _watched(steps, self._waits)
         return result
@@ -454,7 +454,7 @@ class _Cut:
         self._left -= 1
 
 
-def _watched(steps: Generator[Any, Any, object], waits: Callable[[], None]) -> Generator[Any, Any, object]:
+def _watched(steps: Generator[object, object, object], waits: Callable[[], None]) -> Generator[object, object, object]:
     """The same steps, with a call before each of them is waited for."""
     try:
         step = next(steps)

@@ -7,16 +7,15 @@ Spec: client/elicitation, "Requested Schema"; P-27.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_core.codec import is_array, is_object
 from mcp_core.errors import LocalProtocolError
+from mcp_core.json_types import JSONObject
 from mcp_core.revisions import V2025_06_18
 
 __all__ = ["form_for"]
 
 
-def form_for(schema: dict[str, Any], revision: str) -> dict[str, Any]:
+def form_for(schema: JSONObject, revision: str) -> JSONObject:
     """Return the schema of a form as a client of this revision knows it.
 
     Raises:
@@ -28,7 +27,7 @@ def form_for(schema: dict[str, Any], revision: str) -> dict[str, Any]:
     return {**schema, "properties": {name: _first_form(name, member) for name, member in members.items()}}
 
 
-def _first_form(name: str, member: Any) -> Any:
+def _first_form(name: str, member: object) -> object:
     """Return a member of a form as 2025-06-18 has it."""
     if not is_object(member):
         return member

@@ -14,6 +14,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.json_types import JSONObject
 from mcp_core.methods import METHODS, Method
 
 __all__ = ["Handler", "Handlers", "HandlerFunction"]
@@ -45,7 +46,7 @@ class Handler(msgspec.Struct):
     carries_name: bool
 
 
-def read_meta(raw: Raw) -> dict[str, Any] | None:
+def read_meta(raw: Raw) -> JSONObject | None:
     """The `_meta` of params of any shape.
 
     Raises:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from mcp_core.auth import AccessToken
+from mcp_core.json_types import JSONObject
 from mcp_core.threads import WorkerThreads
 
 try:
@@ -34,7 +35,7 @@ class JWTVerifier:
         *,
         issuer: str,
         audience: str | Sequence[str],
-        key: Any = None,
+        key: object = None,
         jwks_url: str | None = None,
         algorithms: Sequence[str] = _ASYMMETRIC,
         leeway: float = 0.0,
@@ -79,12 +80,12 @@ class JWTVerifier:
             claims=claims,
         )
 
-    async def _looked_up(self, token: str) -> dict[str, Any]:
+    async def _looked_up(self, token: str) -> JSONObject:
         jwks = cast("jwt.PyJWKClient", self._jwks)
         # It fetches with blocking calls.
         return await self._threads.run(lambda: self._claims(token, jwks.get_signing_key_from_jwt(token).key))
 
-    def _claims(self, token: str, key: Any) -> dict[str, Any]:
+    def _claims(self, token: str, key: Any) -> JSONObject:
         return jwt.decode(
             token,
             key,

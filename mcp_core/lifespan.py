@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
 
 import anyio
 
@@ -29,13 +28,13 @@ class Lifespan:
     state any more: who comes next has it entered again.
     """
 
-    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[object]]) -> None:
         self._enter = enter
         self._users = 0
         self._host: _Host | None = None
 
     @property
-    def state(self) -> Any:
+    def state(self) -> object:
         """What it yielded.
 
         Raises:
@@ -47,7 +46,7 @@ class Lifespan:
         return host.state
 
     @asynccontextmanager
-    async def held(self) -> AsyncGenerator[Any, None]:
+    async def held(self) -> AsyncGenerator[object, None]:
         """Use it. An exception of its start, of its end or in between comes out here."""
         state = await self.acquire()
         host = self._host
@@ -58,7 +57,7 @@ class Lifespan:
             if host is not None:
                 host.check()
 
-    async def acquire(self) -> Any:
+    async def acquire(self) -> object:
         """Count one user more, and wait until it is entered."""
         self._users += 1
         host = self._host
@@ -90,7 +89,7 @@ class _Host:
     from starting or serving to left, with `_error`, which comes out to one of those who wait.
     """
 
-    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[Any]]) -> None:
+    def __init__(self, enter: Callable[[], AbstractAsyncContextManager[object]]) -> None:
         self._enter = enter
         self.failures = CloseCallbacks()
         self.serves = False
@@ -98,7 +97,7 @@ class _Host:
         self._stop = anyio.Event()
         self._left = anyio.Event()
         self._error: BaseException | None = None
-        self.state: Any = None
+        self.state: object = None
         spawn_detached(self._run)
 
     @property

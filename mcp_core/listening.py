@@ -12,7 +12,8 @@ import anyio
 
 from mcp_core import types as t
 from mcp_core.backend.home import subscribed
-from mcp_core.context import RequestContext
+from mcp_core.context import AnyContext
+from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.request_meta import SUBSCRIPTION_ID
 from mcp_core.subscriptions import (
@@ -47,7 +48,7 @@ class ListenHandler:
         self._open: dict[object, Any] = {}
 
     async def __call__(
-        self, ctx: RequestContext[Any], params: t.SubscriptionsListenRequestParams
+        self, ctx: AnyContext, params: t.SubscriptionsListenRequestParams
     ) -> t.SubscriptionsListenResult:
         """Serve one subscription."""
         check_subscriptions(params.notifications.resource_subscriptions or ())
@@ -98,7 +99,7 @@ class ListenHandler:
             send.close()
 
 
-def _params(event: Event, meta: dict[str, Any]) -> t.NotificationParams:
+def _params(event: Event, meta: JSONObject) -> t.NotificationParams:
     if isinstance(event, ResourceUpdated):
         return t.ResourceUpdatedNotificationParams(uri=event.uri, _meta=meta)
     return t.NotificationParams(_meta=meta)

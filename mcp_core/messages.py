@@ -14,6 +14,7 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct, structs
 
 from mcp_core import codec
 from mcp_core.errors import INTERNAL_ERROR, InvalidParams, InvalidRequest, MCPError, ParseError
+from mcp_core.json_types import JSONObject
 
 __all__ = [
     "MAX_BATCH",
@@ -131,7 +132,7 @@ class SinglePassRequest(Struct):
 
 
 @lru_cache(maxsize=512)
-def single_pass_type(method: str, params_type: Any) -> type[SinglePassRequest]:
+def single_pass_type(method: str, params_type: object) -> type[SinglePassRequest]:
     """The type of whole requests of one method. A union of such types decodes each as what its method says."""
     kind: Any = defstruct(
         "SinglePassRequest",
@@ -368,7 +369,7 @@ def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
     """
     code: Any = error.code
     known = isinstance(code, int) and not isinstance(code, bool)
-    body: dict[str, Any] = {"code": code if known else INTERNAL_ERROR, "message": str(error.message)}
+    body: JSONObject = {"code": code if known else INTERNAL_ERROR, "message": str(error.message)}
     if error.data is not None:
         body["data"] = error.data
     encoded = codec.encode(body)

@@ -46,10 +46,10 @@ class Observers:
     handler_failed: tuple[Hook, ...]
 
     def __init__(self) -> None:
-        self._all: list[Any] = []
+        self._all: list[object] = []
         self._compile()
 
-    def add(self, observer: Any) -> None:
+    def add(self, observer: object) -> None:
         """Watch from now on.
 
         Raises:
@@ -64,7 +64,7 @@ class Observers:
         self._all.append(observer)
         self._compile()
 
-    def remove(self, observer: Any) -> None:
+    def remove(self, observer: object) -> None:
         """Watch no longer; one that does not watch is no error."""
         self._all = [known for known in self._all if known is not observer]
         self._compile()
@@ -78,7 +78,7 @@ class Observers:
         if self.message_sent:
             self.call(self.message_sent, message)
 
-    def call(self, hooks: tuple[Hook, ...], *what: Any) -> None:
+    def call(self, hooks: tuple[Hook, ...], *what: object) -> None:
         """Call all observers of one moment. None of them can harm what it watches."""
         for observer, call in hooks:
             try:

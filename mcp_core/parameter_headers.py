@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from mcp_core.codec import is_array, is_object
+from mcp_core.json_types import JSONObject
 
 __all__ = ["MAX_NAME", "InvalidHeaderAnnotation", "argument_at", "parameter_headers"]
 
@@ -32,7 +33,7 @@ class InvalidHeaderAnnotation(ValueError):
     """A mark where none may be, or with no header name; the text says which."""
 
 
-def parameter_headers(input_schema: dict[str, Any]) -> dict[tuple[str, ...], str]:
+def parameter_headers(input_schema: JSONObject) -> dict[tuple[str, ...], str]:
     """The header name of each marked parameter, by its path of property names.
 
     Linear in the size of the schema, at any depth.
@@ -55,7 +56,7 @@ def parameter_headers(input_schema: dict[str, Any]) -> dict[tuple[str, ...], str
     return marked
 
 
-def argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
+def argument_at(arguments: object, path: tuple[str, ...]) -> object:
     """The argument of a marked parameter; `None` where there is none."""
     for name in path:
         if not is_object(arguments):
@@ -64,7 +65,7 @@ def argument_at(arguments: Any, path: tuple[str, ...]) -> Any:
     return arguments
 
 
-def _name(path: tuple[str, ...], shown: dict[str, Any]) -> str:
+def _name(path: tuple[str, ...], shown: JSONObject) -> str:
     name = shown[MARK]
     if not isinstance(name, str) or len(name) > MAX_NAME or not _TOKEN.fullmatch(name):
         raise InvalidHeaderAnnotation(f"property {_dotted(path)}: {MARK} must be a header name (got {_brief(name)})")
@@ -88,7 +89,7 @@ def _dotted(path: tuple[str, ...]) -> str:
     return _brief(".".join(name[:_SHOWN] for name in path))
 
 
-def _annotated_properties(schema: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any]]]:
+def _annotated_properties(schema: object) -> Iterator[tuple[tuple[str, ...], JSONObject]]:
     """The marked properties that are reached through `properties` alone, in the order of the schema.
 
     Not recursive, and without a path for each property: the depth may be a server's choice.
@@ -110,15 +111,15 @@ def _annotated_properties(schema: Any) -> Iterator[tuple[tuple[str, ...], dict[s
                 trail.pop()
 
 
-def _properties_of(schema: Any) -> Iterator[tuple[str, Any]]:
+def _properties_of(schema: object) -> Iterator[tuple[str, object]]:
     properties = schema.get("properties") if is_object(schema) else None
     return iter(properties.items() if is_object(properties) else ())
 
 
-def _count_annotations(schema: Any) -> int:
+def _count_annotations(schema: object) -> int:
     """How many objects that may be schemas have a mark; properties named like the mark are not counted."""
     count = 0
-    waiting: list[Any] = [schema]
+    waiting: list[object] = [schema]
     while waiting:
         node = waiting.pop()
         if is_array(node):

@@ -27,6 +27,7 @@ from mcp_core.errors import (
     MissingClientCapability,
     ResourceNotFound,
 )
+from mcp_core.json_types import JSONObject
 from mcp_core.revisions import (
     ALL_REVISIONS,
     HANDSHAKE_REVISIONS,
@@ -113,7 +114,7 @@ def knows(kind: type[Struct], field: str, revision: str) -> bool:
     return True
 
 
-def project(value: Any, revision: str) -> Any:
+def project(value: object, revision: str) -> object:
     """The value as a peer of this revision may be sent it.
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
@@ -127,12 +128,12 @@ def plan_of(kind: type[Struct], revision: str) -> DowngradePlan | None:
     return plan if plan.lossy else None
 
 
-def project_json(data: dict[str, Any], kind: type[Struct], revision: str) -> dict[str, Any]:
+def project_json(data: JSONObject, kind: type[Struct], revision: str) -> JSONObject:
     """The JSON form of a value of this type, as a peer of this revision may be sent it."""
     return _Projector(revision).struct(data, kind) if _plan(kind, revision).lossy else data
 
 
-def project_members(members: dict[str, Raw], kind: type[Struct], revision: str) -> dict[str, Any]:
+def project_members(members: dict[str, Raw], kind: type[Struct], revision: str) -> JSONObject:
     """The members of an encoded value of this type, as a peer of this revision may be sent it.
 
     Decodes those only that have to be looked into. Raises what decoding raises.
@@ -155,14 +156,14 @@ class DowngradePlan:
 
     __slots__ = ("dropped", "lossy", "nested", "revision", "ruled")
 
-    def __init__(self, revision: str, dropped: dict[str, Any], nested: list[str], *, ruled: bool) -> None:
+    def __init__(self, revision: str, dropped: JSONObject, nested: list[str], *, ruled: bool) -> None:
         self.revision: str = revision
-        self.dropped: tuple[tuple[str, Any], ...] = tuple(dropped.items())
+        self.dropped: tuple[tuple[str, object], ...] = tuple(dropped.items())
         self.nested: tuple[str, ...] = tuple(nested)
         self.ruled: bool = ruled
         self.lossy: bool = bool(dropped or nested or ruled)
 
-    def shown(self, value: Any) -> Any:
+    def shown(self, value: object) -> object:
         """A value of the type, itself where nothing has to change, else its JSON form, changed."""
         if not self.lossy or not self.touches(value):
             return value
@@ -186,7 +187,7 @@ def _plan(kind: type[Any], revision: str) -> DowngradePlan:
 
 
 def _make_plan(kind: type[Struct], revision: str, above: frozenset[type]) -> DowngradePlan:
-    dropped: dict[str, Any] = {}
+    dropped: JSONObject = {}
     nested: list[str] = []
     defaults = codec.field_defaults(kind)
     for name, hint in _hints(kind).items():
@@ -212,7 +213,7 @@ def _ruled(kind: type[Struct], revision: str) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _hints(kind: type[Struct]) -> dict[str, Any]:
+def _hints(kind: type[Struct]) -> JSONObject:
     hints = get_type_hints(kind)
     return {name: hints[name] for name in kind.__struct_fields__ if name in hints}
 
@@ -248,13 +249,13 @@ def _breaks_rule(value: Struct, revision: str) -> bool:
     return isinstance(value, _BLOCKS)
 
 
-def _is_object(value: Any) -> bool:
+def _is_object(value: object) -> bool:
     if isinstance(value, Raw):
         return bytes(value).lstrip()[:1] == b"{"
     return isinstance(value, dict | Struct) or not isinstance(value, list | tuple | str | int | float | bool)
 
 
-def _is_json_object(value: Any) -> bool:
+def _is_json_object(value: object) -> bool:
     """Whether a value in JSON form, or still encoded, is an object."""
     return bytes(value).lstrip()[:1] == b"{" if isinstance(value, Raw) else isinstance(value, dict)
 
@@ -265,7 +266,7 @@ class _Projector:
     def __init__(self, revision: str) -> None:
         self.revision = revision
 
-    def struct(self, data: dict[str, Any], kind: type[Struct]) -> dict[str, Any]:
+    def struct(self, data: JSONObject, kind: type[Struct]) -> JSONObject:
         plan = _plan(kind, self.revision)
         wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
         kept = dict(data.items())
@@ -282,7 +283,7 @@ class _Projector:
             del kept["outputSchema"]
         return kept
 
-    def _value(self, value: Any, hint: Any) -> Any:
+    def _value(self, value: object, hint: object) -> object:
         kinds = _structs(hint)
         if codec.is_array(value):
             return [self._value(item, hint) for item in value]
@@ -296,7 +297,7 @@ class _Projector:
         return self.struct(value, kind)
 
     @staticmethod
-    def _kind(data: dict[str, Any], kinds: list[type[Struct]]) -> type[Struct] | None:
+    def _kind(data: JSONObject, kinds: list[type[Struct]]) -> type[Struct] | None:
         for kind in kinds:
             config = kind.__struct_config__
             if config.tag_field is None or data.get(config.tag_field) == config.tag:
@@ -304,12 +305,12 @@ class _Projector:
         return None
 
 
-def _stand_in(block: dict[str, Any], revision: str, *, embed: bool) -> dict[str, Any]:
+def _stand_in(block: JSONObject, revision: str, *, embed: bool) -> JSONObject:
     """What takes the place of a block that the revision lacks.
 
     `embed` says that a resource may stand there; a sampling message has none.
     """
-    kept: dict[str, Any] = {}
+    kept: JSONObject = {}
     if "annotations" in block:
         kept["annotations"] = _Projector(revision).struct(block["annotations"], t.Annotations)
     if block["type"] == "resource_link":
@@ -321,7 +322,7 @@ def _stand_in(block: dict[str, Any], revision: str, *, embed: bool) -> dict[str,
     return {"type": "resource", "resource": resource, **kept}
 
 
-def _single_blocks(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _single_blocks(messages: list[JSONObject]) -> list[JSONObject]:
     """The messages with one block each, as before 2025-11-25."""
     return [
         {**message, "content": block}

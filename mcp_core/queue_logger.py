@@ -15,7 +15,7 @@ import threading
 import traceback
 from collections import deque
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Final, cast
 
 __all__ = ["DEPTH", "MAX_WARNINGS", "RateLimitedWarnings", "QueueLogger", "flush", "shown"]
 
@@ -44,18 +44,18 @@ class QueueLogger:
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(name)
 
-    def debug(self, message: str, *args: Any) -> None:
+    def debug(self, message: str, *args: object) -> None:
         """Record what only a search for a fault needs."""
         self._put(logging.DEBUG, message, args, None)
 
-    def warning(self, message: str, *args: Any) -> None:
+    def warning(self, message: str, *args: object) -> None:
         """Record what the author of a server should look at."""
         self._put(logging.WARNING, message, args, None)
 
     def error(
         self,
         message: str,
-        *args: Any,
+        *args: object,
         exc: BaseException | None = None,
         extra: Mapping[str, object] | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ class QueueLogger:
         self,
         level: int,
         message: str,
-        args: tuple[Any, ...],
+        args: tuple[object, ...],
         exc: BaseException | None,
         extra: Mapping[str, object] | None = None,
     ) -> None:
@@ -109,7 +109,7 @@ _CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7
 _CONTROLS_IN_LINES: Final = {code: shown for code, shown in _CONTROLS.items() if code not in (0x09, 0x0A)}
 
 
-def _printable(argument: Any) -> Any:
+def _printable(argument: object) -> object:
     """Return what a record may hold: numbers as they are, anything else as text on one line, cut."""
     if isinstance(argument, int | float):
         return argument

@@ -6,11 +6,12 @@ Spec: basic, "`_meta`"; basic/versioning, "Protocol Version Negotiation".
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidParams, UnsupportedProtocolVersion
+from mcp_core.json_types import JSONObject
 
 __all__ = [
     "CLIENT_CAPABILITIES",
@@ -33,7 +34,7 @@ LOG_LEVEL: Final = _PREFIX + "logLevel"
 SUBSCRIPTION_ID: Final = _PREFIX + "subscriptionId"
 
 
-def check_meta(meta: dict[str, Any], served: frozenset[str], offered: list[str]) -> str:
+def check_meta(meta: JSONObject, served: frozenset[str], offered: list[str]) -> str:
     """The revision this request is of, after checking what its `_meta` must hold.
 
     `served` are the modern revisions; `offered` is what an error lists (D-04).
@@ -55,7 +56,7 @@ def check_meta(meta: dict[str, Any], served: frozenset[str], offered: list[str])
     return version
 
 
-def check_token(token: Any) -> None:
+def check_token(token: object) -> None:
     """Raise `InvalidParams` unless a progress token is a string or an integer."""
     if not isinstance(token, str | int) or isinstance(token, bool):
         raise InvalidParams("_meta progressToken must be a string or an integer")
@@ -63,19 +64,19 @@ def check_token(token: Any) -> None:
         raise InvalidParams(f"_meta progressToken may have {codec.MAX_NAME} characters")
 
 
-def read_capabilities(meta: dict[str, Any]) -> t.ClientCapabilities:
+def read_capabilities(meta: JSONObject) -> t.ClientCapabilities:
     """The client's capabilities for this request. Raises `InvalidParams` if malformed."""
-    given: Any = meta.get(CLIENT_CAPABILITIES) or {}
+    given: object = meta.get(CLIENT_CAPABILITIES) or {}
     return _typed(given, t.ClientCapabilities, CLIENT_CAPABILITIES)
 
 
-def read_client_info(meta: dict[str, Any]) -> t.Implementation | None:
+def read_client_info(meta: JSONObject) -> t.Implementation | None:
     """Who the client says it is, if it does. Raises `InvalidParams` if malformed."""
     info = meta.get(CLIENT_INFO)
     return None if info is None else _typed(info, t.Implementation, CLIENT_INFO)
 
 
-def _typed(value: Any, kind: type[T], key: str) -> T:
+def _typed(value: object, kind: type[T], key: str) -> T:
     try:
         return codec.convert(value, kind)
     except codec.ValidationError as exc:

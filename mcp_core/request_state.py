@@ -25,7 +25,7 @@ import msgspec
 
 from mcp_core import codec
 from mcp_core.auth import Principal, principal_of
-from mcp_core.context import MCPDeprecationWarning, RequestContext
+from mcp_core.context import AnyContext, MCPDeprecationWarning
 from mcp_core.errors import InvalidParams
 
 __all__ = ["SHARED_KEY", "RequestStateSigner", "keep_shared_key", "share_key", "take_shared_key"]
@@ -142,7 +142,7 @@ class RequestStateSigner:
         # Not when it is made: a worker process makes its server before it is given the common key.
         return self._given or (_common_key() or self._random,)
 
-    def sign(self, ctx: RequestContext[Any], value: Any, *, principal: str | None = None) -> str:
+    def sign(self, ctx: AnyContext, value: object, *, principal: str | None = None) -> str:
         """Return the state to give out for this request; `value` is any JSON value.
 
         `principal` is whom the request was authorised as: by default the client and the
@@ -157,7 +157,7 @@ class RequestStateSigner:
             raise ValueError(f"the state takes {len(state)} characters, more than max_size={self._max_size}")
         return state
 
-    def verify(self, ctx: RequestContext[Any], state: str, *, principal: str | None = None) -> Any:
+    def verify(self, ctx: AnyContext, state: str, *, principal: str | None = None) -> object:
         """Return the value in a state that came back with this request.
 
         Raises:
@@ -193,7 +193,7 @@ class RequestStateSigner:
         except (codec.ValidationError, codec.DecodeError):  # signed with this key for another purpose
             return None
 
-    def _binding(self, ctx: RequestContext[Any], principal: str | None) -> str:
+    def _binding(self, ctx: AnyContext, principal: str | None) -> str:
         """Return a digest of what makes the request this request, whatever the order of its members."""
         try:
             given = ctx.params
@@ -233,19 +233,19 @@ def _check_options(ttl: object, audience: object, max_size: object) -> None:
         raise ValueError(f"audience must be a string; got {audience!r}")
 
 
-def _principal(ctx: RequestContext[Any]) -> Principal | None:
+def _principal(ctx: AnyContext) -> Principal | None:
     """Return whom the caller's access token stands for; `None` where no token is asked for."""
     auth = None if _peerless(ctx) else ctx.auth
     return None if auth is None else principal_of(auth)
 
 
-def _server(ctx: RequestContext[Any]) -> str:
+def _server(ctx: AnyContext) -> str:
     """Return the name of the server that serves the request."""
     server = None if _peerless(ctx) else ctx.server
     return str(getattr(server, "name", ""))
 
 
-def _peerless(ctx: RequestContext[Any]) -> bool:
+def _peerless(ctx: AnyContext) -> bool:
     """Whether the context was made by hand, without a peer."""
     return getattr(ctx, "peer", None) is None
 

@@ -19,6 +19,7 @@ from mcp_core import codec, projection
 from mcp_core import types as t
 from mcp_core.checking import misfit
 from mcp_core.errors import MissingClientCapability
+from mcp_core.json_types import JSONObject
 from mcp_core.methods import Method
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
@@ -50,9 +51,9 @@ class ResultEncoder:
 
     def __init__(self, server_info: t.Implementation, *, stamped: bool = True) -> None:
         self._stamp = Raw(codec.encode(server_info)) if stamped else None
-        self._forms: dict[tuple[type[Any], str | None, str], _Form] = {}
+        self._forms: dict[tuple[type[object], str | None, str], _Form] = {}
 
-    def encode(self, value: Any, row: Method | None, revision: str) -> tuple[bytes, bytes]:
+    def encode(self, value: object, row: Method | None, revision: str) -> tuple[bytes, bytes]:
         """The result of this method (`None`: one that MCP does not define) for a reader.
 
         Raises:
@@ -96,7 +97,7 @@ class ResultEncoder:
 
     # --- what authors wrote as JSON -------------------------------------------------
 
-    def _dict(self, value: dict[str, Any], row: Method | None, revision: str) -> tuple[bytes, bytes]:
+    def _dict(self, value: JSONObject, row: Method | None, revision: str) -> tuple[bytes, bytes]:
         kind = _type_of(value.get("resultType"), row)
         shown = value
         if kind is not None and row is not None:
@@ -109,7 +110,7 @@ class ResultEncoder:
             return codec.encode({k: v for k, v in shown.items() if k != "resultType"}), b""
         return codec.encode(self._completed(shown, row)), b""
 
-    def _completed(self, value: dict[str, Any], row: Method | None) -> dict[str, Any]:
+    def _completed(self, value: JSONObject, row: Method | None) -> JSONObject:
         completed = dict(value)
         completed.setdefault("resultType", "complete")
         if row is not None and row.cacheable and completed["resultType"] == "complete":
@@ -123,7 +124,7 @@ class ResultEncoder:
         """Ready bytes: scanned once for their members, which stay as they are."""
         try:
             body = codec.compact(value)
-            members: dict[str, Any] = _members(body)
+            members: JSONObject = _members(body)
         except (codec.DecodeError, codec.ValidationError) as exc:
             raise WrongResult(f"a handler of {_name(row)} returned bytes that are no JSON object: {exc}") from None
         result_type = codec.decode_any(members["resultType"]) if "resultType" in members else None
@@ -141,7 +142,7 @@ class ResultEncoder:
         return codec.encode(self._completed(shown, row)), b""
 
     @staticmethod
-    def _projected(members: dict[str, Any], kind: type[Struct], row: Method | None, revision: str) -> dict[str, Any]:
+    def _projected(members: JSONObject, kind: type[Struct], row: Method | None, revision: str) -> JSONObject:
         try:
             return projection.project_members(members, kind, revision)
         except (KeyError, TypeError, AttributeError, codec.ValidationError, codec.DecodeError) as exc:
@@ -225,7 +226,7 @@ def _has_hints(value: t.CacheableResult) -> bool:
     return not (value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE)
 
 
-def _stamped(meta: dict[str, Any], stamp: Raw) -> dict[str, Any]:
+def _stamped(meta: JSONObject, stamp: Raw) -> JSONObject:
     return meta if meta.get(SERVER_INFO) is not None else {**meta, SERVER_INFO: stamp}
 
 
@@ -266,7 +267,7 @@ def _type_of(result_type: Any, row: Method | None) -> type[Struct] | None:
     return row.result if result_type in (None, "complete") else None
 
 
-def _check(value: dict[str, Any], kind: type[Struct], row: Method) -> None:
+def _check(value: JSONObject, kind: type[Struct], row: Method) -> None:
     try:
         codec.convert(codec.to_json(value), kind)
     except codec.ValidationError as exc:
@@ -342,7 +343,7 @@ def _call_result(result: t.CallToolResult) -> t.CallToolResult:
     if isinstance(raw, Raw) and (line := _one_line(raw)) is not raw:
         result = msgspec.structs.replace(result, structured_content=line)
     looked_at: Any = result
-    content: list[Any] = looked_at.content
+    content: list[object] = looked_at.content
     meta = looked_at._meta
     plain = (
         type(content) is list
@@ -411,7 +412,7 @@ def opened(value: Any) -> Any:
     return value
 
 
-def asks_for_input(value: Any) -> bool:
+def asks_for_input(value: object) -> bool:
     """Whether a result, in whatever form, asks its client for input."""
     if isinstance(value, t.Result):
         return isinstance(value, t.InputRequiredResult)
@@ -420,14 +421,14 @@ def asks_for_input(value: Any) -> bool:
     return codec.is_object(value) and value.get("resultType") == "input_required"
 
 
-def _raw_type(value: Raw) -> Any:
+def _raw_type(value: Raw) -> object:
     try:
         return codec.decode_any(_members(value).get("resultType", b"null"))
     except (codec.ValidationError, codec.DecodeError):
         return None  # what is wrong with it, encoding will say
 
 
-def check_input_required(value: Any, row: Method | None, revision: str, capabilities: t.ClientCapabilities) -> None:
+def check_input_required(value: object, row: Method | None, revision: str, capabilities: t.ClientCapabilities) -> None:
     """Check a result that asks for input against its method and what its client declared.
 
     Raises:
@@ -453,14 +454,14 @@ def check_input_required(value: Any, row: Method | None, revision: str, capabili
         require_capability(request.method, request.params, capabilities)
 
 
-def require_capability(method: str, params: Any, capabilities: t.ClientCapabilities) -> None:
+def require_capability(method: str, params: object, capabilities: t.ClientCapabilities) -> None:
     """Raise `MissingClientCapability` if a client without these may not be asked this."""
     needed = _needed(method, params, capabilities)
     if needed is not None:
         raise MissingClientCapability(f"the client did not declare what {method} needs", needed)
 
 
-def _needed(method: str, params: Any, has: t.ClientCapabilities) -> dict[str, Any] | None:
+def _needed(method: str, params: object, has: t.ClientCapabilities) -> JSONObject | None:
     if method == "roots/list":
         return {"roots": {}} if has.roots is None else None
     if method == "sampling/createMessage":
@@ -478,7 +479,7 @@ def _needed(method: str, params: Any, has: t.ClientCapabilities) -> dict[str, An
     return {"elicitation": {"form": {}}} if elicitation.form is None and elicitation.url is not None else None
 
 
-def _member(params: Any, name: str, wire: str) -> Any:
+def _member(params: object, name: str, wire: str) -> object:
     if codec.is_object(params):
         return params.get(wire)
     return getattr(params, name, None)

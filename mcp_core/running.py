@@ -13,10 +13,10 @@ import asyncio
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
+from mcp_core.backend import Work
 from mcp_core.process_exit import PATIENCE, exit_process
 from mcp_core.queue_logger import QueueLogger, flush
 
@@ -26,7 +26,7 @@ _log = QueueLogger(__name__)
 
 
 def run_asyncio(
-    main: Callable[[], Coroutine[Any, Any, None]],
+    main: Callable[[], Work],
     loop_factory: Callable[[], asyncio.AbstractEventLoop] | None = None,
 ) -> None:
     """Run a coroutine on a loop of its own, as `asyncio.run` does.
@@ -52,7 +52,7 @@ def run_asyncio(
             _leave(loop, tasks)
 
 
-def _end_tasks(loop: asyncio.AbstractEventLoop) -> set[asyncio.Task[Any]]:
+def _end_tasks(loop: asyncio.AbstractEventLoop) -> set[asyncio.Task[object]]:
     """Cancel all tasks of a loop that does not run; return those that did not end."""
     tasks = asyncio.all_tasks(loop)
     for task in tasks:
@@ -71,7 +71,7 @@ def _end_threads(threads: ThreadPoolExecutor) -> bool:
     return not ending.is_alive()
 
 
-def _leave(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[Any]]) -> None:
+def _leave(loop: asyncio.AbstractEventLoop, tasks: set[asyncio.Task[object]]) -> None:
     """Close a loop that something still uses, and see to it that the process ends all the same."""
     _log.error("the process is left with %d tasks, or a thread, that go on after their end", len(tasks))
     flush()

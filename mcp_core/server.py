@@ -20,10 +20,11 @@ from mcp_core import types as t
 from mcp_core.announcer import Announcer, Loop
 from mcp_core.backend import current_task
 from mcp_core.connection import Connection
-from mcp_core.context import L, MCPDeprecationWarning, Peer, RequestContext
+from mcp_core.context import AnyContext, L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import (
     Malformed,
     Notification,
@@ -60,7 +61,7 @@ _log = QueueLogger(__name__)
 
 R = TypeVar("R", bound=t.Result)
 
-Answer: TypeAlias = R | t.Prepared[R] | dict[str, Any] | Raw | t.ErrorData
+Answer: TypeAlias = R | t.Prepared[R] | JSONObject | Raw | t.ErrorData
 Handled: TypeAlias = Answer[R] | Awaitable[Answer[R]]
 """What a handler gives: its result in any of the accepted forms, at once or awaited."""
 
@@ -144,8 +145,8 @@ class Server(Generic[L]):
         subscriptions: bool | SubscriptionBus = False,
         protocol_versions: list[str] | None = None,
         send_server_info: bool = True,
-        experimental: dict[str, dict[str, Any]] | None = None,
-        extensions: dict[str, dict[str, Any]] | None = None,
+        experimental: dict[str, JSONObject] | None = None,
+        extensions: dict[str, JSONObject] | None = None,
         on_get_tool: Callable[[RequestContext[L], str], GotTool] | None = None,
         **on: Unpack[Hooks[L]],
     ) -> None:
@@ -212,7 +213,7 @@ class Server(Generic[L]):
             else:
                 self.add_request_handler(row.name, row.params, call)
 
-    def add_request_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
+    def add_request_handler(self, method: str, params_type: object, handler: HandlerFunction) -> None:
         """Serve a request method: one of MCP's in place of who serves it now, or one of your own.
 
         `params_type` is any type that msgspec decodes; params that do not fit it are
@@ -223,7 +224,7 @@ class Server(Generic[L]):
         """
         self._handlers.add_request(method, params_type, _level_kept(handler) if method == _SET_LEVEL else handler)
 
-    def add_notification_handler(self, method: str, params_type: Any, handler: HandlerFunction) -> None:
+    def add_notification_handler(self, method: str, params_type: object, handler: HandlerFunction) -> None:
         """Register the handler of a notification. Params that do not fit are dropped, with a log record."""
         self._handlers.add_notification(method, params_type, handler)
 
@@ -258,7 +259,7 @@ class Server(Generic[L]):
 
     # --- the protocol's own methods ----------------------------------------------------------
 
-    def _initialize(self, ctx: RequestContext[Any], params: t.InitializeRequestParams) -> t.InitializeResult:
+    def _initialize(self, ctx: AnyContext, params: t.InitializeRequestParams) -> t.InitializeResult:
         served = tuple(r for r in HANDSHAKE_REVISIONS if r in self.protocol_versions)
         peer: Any = ctx.peer
         if not served or not peer.shakes_hands:
@@ -272,7 +273,7 @@ class Server(Generic[L]):
             instructions=self.instructions,
         )
 
-    def _discover(self, ctx: RequestContext[Any], _params: t.RequestParams) -> t.DiscoverResult:
+    def _discover(self, ctx: AnyContext, _params: t.RequestParams) -> t.DiscoverResult:
         return t.DiscoverResult(
             supported_versions=self._offered(),
             capabilities=self.capabilities(ctx.protocol_version),
@@ -361,7 +362,7 @@ class Server(Generic[L]):
         lifespan ends.
         """
         if self._lifespan is None:
-            nothing: dict[str, Any] = {}
+            nothing: JSONObject = {}
             return cast("AbstractAsyncContextManager[L]", nullcontext(nothing))
         return cast("AbstractAsyncContextManager[L]", self._lifespan.held())
 
@@ -435,7 +436,7 @@ class Server(Generic[L]):
         except LookupError:
             return None
 
-    async def enter_lifespan(self) -> Any:
+    async def enter_lifespan(self) -> object:
         """What the lifespan yielded; entered by the first call, and kept until `aclose`, unless `running` is."""
         if self._lifespan is None:
             return {}
@@ -525,7 +526,7 @@ class HTTPApp(Protocol):
         self,
         scope: MutableMapping[str, Any],
         receive: Callable[[], Awaitable[Any]],
-        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
+        send: Callable[[MutableMapping[str, object]], Awaitable[None]],
         /,
     ) -> None:
         """Serve one ASGI connection."""
@@ -593,7 +594,7 @@ class _Caller:
     def __init__(
         self,
         server: Server[Any],
-        lifespan_context: Any,
+        lifespan_context: object,
         headers: Mapping[str, str] | None,
         notify: Callable[[bytes], None] | None,
     ) -> None:
@@ -609,7 +610,7 @@ class _Caller:
     async def wait_writable(self) -> None:
         """There is nothing to wait for."""
 
-    async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
+    async def request(self, method: str, params: object, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent: there is no connection")
 
     async def close_stream(self, retry: float) -> None:
@@ -630,7 +631,7 @@ class _Caller:
 def _level_kept(handler: HandlerFunction) -> HandlerFunction:
     """The handler of `logging/setLevel`, after the level has been noted for `ctx.log`."""
 
-    def noted(ctx: RequestContext[Any], params: t.SetLevelRequestParams) -> Any:
+    def noted(ctx: AnyContext, params: t.SetLevelRequestParams) -> object:
         if ctx.peer.handshake is not None:
             ctx.peer.handshake.log_level = params.level
         return handler(ctx, params)
@@ -638,7 +639,7 @@ def _level_kept(handler: HandlerFunction) -> HandlerFunction:
     return noted
 
 
-def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.EmptyResult:
+def _subscribe(ctx: AnyContext, params: t.SubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
     if handshake is not None and params.uri not in handshake.subscriptions:
         if params.uri not in handshake.subscriptions:
@@ -647,7 +648,7 @@ def _subscribe(ctx: RequestContext[Any], params: t.SubscribeRequestParams) -> t.
     return t.EmptyResult()
 
 
-def _unsubscribe(ctx: RequestContext[Any], params: t.UnsubscribeRequestParams) -> t.EmptyResult:
+def _unsubscribe(ctx: AnyContext, params: t.UnsubscribeRequestParams) -> t.EmptyResult:
     handshake = ctx.peer.handshake
     if handshake is not None:
         handshake.subscriptions.discard(params.uri)
@@ -676,7 +677,7 @@ def _of_bounded_size(params: t.InitializeRequestParams) -> t.InitializeRequestPa
     return params if info is params.client_info else msgspec.structs.replace(params, client_info=info)
 
 
-def _weight(value: Any) -> int:
+def _weight(value: object) -> int:
     data = codec.encode(value)
     return len(data) + 64 * data.count(b",")
 

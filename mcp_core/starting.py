@@ -6,12 +6,12 @@ Knows no transport; the caller says what is to run.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Final
 
-from mcp_core.backend import has_running_loop
+from mcp_core.backend import Work, has_running_loop
 from mcp_core.errors import LocalProtocolError
 
 __all__ = [
@@ -74,7 +74,7 @@ def check_loop(loop: str) -> None:
         raise RuntimeError(f"loop={loop!r} needs {loop}; install it with: {_INSTALL[loop]}") from exc
 
 
-def run_blocking(main: Callable[[], Coroutine[Any, Any, None]], loop: str) -> None:
+def run_blocking(main: Callable[[], Work], loop: str) -> None:
     """Run until `main` returns, on a loop of its own.
 
     Raises:

@@ -23,6 +23,7 @@ from mcp_core import queue_logger
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel, Receiver
 from mcp_core.faults import Fault, FaultyApp, Schedule, StartedChannel, cancelled_at, faulty_pair
+from mcp_core.json_types import JSONObject
 from mcp_core.request_meta import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcp_core.revisions import V2025_11_25, V2026_07_28
 from mcp_core.server import Server
@@ -44,7 +45,7 @@ __all__ = [
 ]
 
 
-def modern_meta(capabilities: dict[str, Any] | None = None, **extra: Any) -> dict[str, Any]:
+def modern_meta(capabilities: JSONObject | None = None, **extra: Any) -> JSONObject:
     """The `_meta` of a 2026-07-28 request."""
     return {PROTOCOL_VERSION: V2026_07_28, CLIENT_CAPABILITIES: capabilities or {}, **extra}
 
@@ -163,11 +164,11 @@ class RawPeer(Inbox):
         request = {"jsonrpc": "2.0", "id": request_id, "method": method}
         return await self.answer(request if params is None else {**request, "params": params})
 
-    async def modern(self, request_id: Any, method: str, params: dict[str, Any] | None = None, **extra: Any) -> Any:
+    async def modern(self, request_id: Any, method: str, params: JSONObject | None = None, **extra: Any) -> Any:
         """Make a 2026-07-28 request, and give the next message that comes."""
         return await self.call(request_id, method, {**(params or {}), "_meta": modern_meta(**extra)})
 
-    async def initialize(self, revision: str = V2025_11_25, capabilities: dict[str, Any] | None = None) -> Any:
+    async def initialize(self, revision: str = V2025_11_25, capabilities: JSONObject | None = None) -> Any:
         """Shake hands, and give the result."""
         params = {
             "protocolVersion": revision,

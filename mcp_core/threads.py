@@ -40,7 +40,7 @@ class _ThreadCall:
 
     __slots__ = ("_backend", "_context", "_held", "_run", "_scopes", "future", "is_cancelled", "taken")
 
-    def __init__(self, run: Callable[[], Any]) -> None:
+    def __init__(self, run: Callable[[], object]) -> None:
         self._backend: Backend = current_backend()
         self._run = run
         self._context: Context = copy_context()
@@ -82,7 +82,7 @@ class _ThreadCall:
 
     # --- from the thread to the loop --------------------------------------------------------
 
-    def on_loop(self, function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
+    def on_loop(self, function: Callable[..., object], args: tuple[object, ...]) -> Any:
         """Call a function on the event loop, await what it returns, and wait here for the outcome."""
         held: ThreadFuture[Any] = ThreadFuture()
         # Whichever runs second sees the first: `abandon` sees what is held, this sees `is_cancelled`.
@@ -98,7 +98,9 @@ class _ThreadCall:
         finally:
             self._held.discard(held)
 
-    async def _serve(self, function: Callable[..., Any], args: tuple[Any, ...], held: ThreadFuture[Any]) -> None:
+    async def _serve(
+        self, function: Callable[..., object], args: tuple[object, ...], held: ThreadFuture[object]
+    ) -> None:
         if self.is_cancelled:
             return
         import anyio
@@ -106,7 +108,7 @@ class _ThreadCall:
         with anyio.CancelScope() as scope:
             self._scopes.add(scope)
             try:
-                value = function(*args)
+                value: Any = function(*args)
                 _settle(held, value=await value if hasattr(value, "__await__") else value)
             except BaseException as exc:
                 _settle(held, exc)
@@ -129,7 +131,7 @@ def _as_failure(exc: BaseException) -> BaseException:
     return error
 
 
-def _settle(held: ThreadFuture[Any], error: BaseException | None = None, value: Any = None) -> None:
+def _settle(held: ThreadFuture[object], error: BaseException | None = None, value: object = None) -> None:
     with suppress(Exception):  # it has been settled already: the first outcome counts
         if error is not None:
             held.set_exception(error)
@@ -174,15 +176,15 @@ class Called(Coroutine[Any, Any, T]):
     def __init__(self, value: T) -> None:
         self._value = value
 
-    def __await__(self) -> Generator[Any, Any, T]:
+    def __await__(self) -> Generator[object, object, T]:
         yield from ()
         return self._value
 
-    def send(self, value: Any, /) -> Any:
+    def send(self, value: object, /) -> object:
         """Return the value, as a coroutine does at its end."""
         raise StopIteration(self._value)
 
-    def throw(self, exc: Any, /, *_: Any) -> Any:
+    def throw(self, exc: Any, /, *_: object) -> Any:
         """Raise the exception: there is no code that could handle it."""
         raise exc
 
@@ -225,11 +227,11 @@ class _WorkerToken:
         return self
 
     @staticmethod
-    def run_async_from_thread(function: Callable[..., Any], args: tuple[Any, ...], token: object) -> Any:
+    def run_async_from_thread(function: Callable[..., object], args: tuple[object, ...], token: object) -> object:
         return _running().on_loop(function, args)
 
     @staticmethod
-    def run_sync_from_thread(function: Callable[..., Any], args: tuple[Any, ...], token: object) -> Any:
+    def run_sync_from_thread(function: Callable[..., object], args: tuple[object, ...], token: object) -> object:
         return _running().on_loop(_called_only, (function, *args))
 
     @staticmethod
@@ -238,7 +240,7 @@ class _WorkerToken:
             raise _abandoned()
 
 
-async def _called_only(function: Callable[..., Any], *args: Any) -> Any:
+async def _called_only(function: Callable[..., object], *args: object) -> object:
     """What the function returns, even if that could be awaited."""
     return function(*args)
 

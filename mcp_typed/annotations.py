@@ -16,6 +16,8 @@ from typing import Annotated, Any, Final, ForwardRef, Literal, NamedTuple, TypeV
 
 import typing_extensions
 
+from mcp_core.json_types import JSONObject
+
 __all__ = ["Meaning", "alias_value", "arms", "is_alias", "leaves", "meaning", "new_alias", "said_about"]
 
 _DEEPEST: Final = 100
@@ -36,23 +38,23 @@ class Meaning(NamedTuple):
     said: tuple[Any, ...]
 
     @property
-    def cls(self) -> type[Any] | None:
+    def cls(self) -> type[object] | None:
         """The class, with parameters or without; `None` where the annotation is no class."""
         found = self.bare if self.origin is None else self.origin
         return cast("type[Any]", found) if isinstance(found, type) else None
 
-    def about(self, annotation: Any) -> Any:
+    def about(self, annotation: object) -> Any:
         """Another annotation, with all that is said about this one."""
         return Annotated[(annotation, *self.said)] if self.said else annotation
 
 
-def meaning(annotation: Any) -> Meaning:
+def meaning(annotation: object) -> Meaning:
     """Return what an annotation means.
 
     Raises:
         NameError: An alias names what does not exist.
     """
-    said: tuple[Any, ...] = ()
+    said: tuple[object, ...] = ()
     for _ in range(_DEEPEST):
         if is_alias(annotation):
             annotation = alias_value(annotation)
@@ -69,12 +71,12 @@ def meaning(annotation: Any) -> Meaning:
     return Meaning(annotation, origin, get_args(annotation), said)
 
 
-def said_about(annotation: Any) -> tuple[Any, ...]:
+def said_about(annotation: object) -> tuple[object, ...]:
     """Return what `Annotated` says about an annotation, the innermost first."""
     return meaning(annotation).said
 
 
-def arms(annotation: Any) -> tuple[Any, ...]:
+def arms(annotation: object) -> tuple[object, ...]:
     """Return the arms of a union, those of a union within it in its place; else the annotation itself.
 
     What is said about a union within is not said of its arms.
@@ -85,7 +87,7 @@ def arms(annotation: Any) -> tuple[Any, ...]:
     return tuple(arm for part in meant.arguments for arm in arms(part))
 
 
-def leaves(annotation: Any, _seen: tuple[Any, ...] = ()) -> Iterator[Any]:
+def leaves(annotation: object, _seen: tuple[object, ...] = ()) -> Iterator[object]:
     """Give the types that an annotation is made of; an alias that contains itself is looked into once."""
     if annotation in _seen or len(_seen) == _DEEPEST:
         return
@@ -106,7 +108,7 @@ _ALIASES: Final[tuple[Any, ...]] = tuple(
 )
 
 
-def is_alias(annotation: Any) -> bool:
+def is_alias(annotation: object) -> bool:
     """Whether an annotation is a `type X = ...`, or one with its parameters filled in."""
     return isinstance(annotation, _ALIASES) or isinstance(get_origin(annotation), _ALIASES)
 
@@ -119,13 +121,13 @@ def alias_value(annotation: Any) -> Any:
     """
     alias = annotation if isinstance(annotation, _ALIASES) else get_origin(annotation)
     value = _without_texts(alias.__value__, getattr(alias, "__module__", None))
-    parameters: tuple[Any, ...] = alias.__type_params__
+    parameters: tuple[object, ...] = alias.__type_params__
     if alias is annotation or not parameters:
         return value
     return _filled(value, dict(zip(parameters, get_args(annotation), strict=False)))
 
 
-def _filled(value: Any, given: dict[Any, Any]) -> Any:
+def _filled(value: Any, given: dict[object, object]) -> Any:
     """A type with its type variables replaced, which may stand in it in another order."""
     if isinstance(value, TypeVar):
         return given.get(value, value)
@@ -145,23 +147,23 @@ def _without_texts(value: Any, module: str | None) -> Any:
     return typing.get_type_hints(Probe, globalns=names, include_extras=True)["value"]
 
 
-def _holds_text(value: Any) -> bool:
+def _holds_text(value: object) -> bool:
     if isinstance(value, str | ForwardRef):
         return True
     return get_origin(value) not in (None, Literal) and any(map(_holds_text, get_args(value)[: _parts(value)]))
 
 
-def _parts(value: Any) -> int | None:
+def _parts(value: object) -> int | None:
     return 1 if get_origin(value) is Annotated else None
 
 
-def new_alias(name: str, make_value: Callable[[Any], Any]) -> Any:
+def new_alias(name: str, make_value: Callable[[object], object]) -> object:
     """Return an alias whose value may contain it: `make_value` is given the alias."""
     make: Any = typing_extensions.TypeAliasType
     alias = make(name, None)
     value = make_value(alias)
     if sys.version_info >= (3, 14):  # there it is written in C, and takes no other value once made
-        names: dict[str, Any] = {"value": value}
+        names: JSONObject = {"value": value}
         exec(f"type {name} = value", names)
         return names[name]
     object.__setattr__(alias, "__value__", value)

@@ -21,6 +21,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
 from mcp_core.errors import InvalidParams, ParseError
+from mcp_core.json_types import JSONObject
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature
@@ -43,7 +44,7 @@ class Arguments:
         self, plan: HandlerPlan, described: dict[str, str], *, unknown: Unknown = "ignore", inline_refs: bool = False
     ) -> None:
         title = f"{plan.title}Arguments"
-        fields: dict[str, Any] = {}
+        fields: JSONObject = {}
         names: dict[str, str] = {}
         adapt = Adapter().adapt  # one for all of them: a class that two of them name is defined once
         for index, parameter in enumerate(plan.parameters):
@@ -65,17 +66,17 @@ class Arguments:
         It looks no further than the first fault of a list: the peer chooses how many there are.
         """
         self._keywords = keywords
-        self._validate_all: Callable[[bytes], Any] | None = None
+        self._validate_all: Callable[[bytes], object] | None = None
         schema.setdefault("properties", {})
         _check_names(plan, schema)
         self.names: list[str] = list(schema["properties"])
         self._title = title
-        definitions: dict[str, Any] = schema.get("$defs", {})
+        definitions: JSONObject = schema.get("$defs", {})
         self._no_strings = {
             name for name, shown in schema["properties"].items() if not admits_string(shown, definitions)
         }
         self._publish_defaults(plan, schema)
-        self.schema: dict[str, Any] = inlined(schema) if inline_refs else schema
+        self.schema: JSONObject = inlined(schema) if inline_refs else schema
         self.header_arguments: HeaderArguments | None = self._header_arguments(plan, keywords)
         """What compares the arguments that proxies read with what the tool gets; `None` where none is marked."""
 
@@ -111,7 +112,7 @@ class Arguments:
         Nothing else is decoded: it may be large.
         """
         given = _members(arguments)
-        parsed: dict[str, Any] = {}
+        parsed: JSONObject = {}
         for name in self._no_strings & given.keys():
             if bytes(memoryview(given[name])[:1]) == b'"':
                 text = codec.decode_any(given[name])
@@ -129,7 +130,7 @@ class Arguments:
             return None
         parameters = dict(zip(self.names, (parameter.name for parameter in plan.parameters), strict=True))
 
-        def alone(name: str) -> Callable[[bytes], dict[str, Any]]:
+        def alone(name: str) -> Callable[[bytes], JSONObject]:
             return _validator(_only(keywords, parameters[name]), self._title)
 
         return HeaderArguments(annotated, self.schema, parameters, alone, roams=_roams(keywords))
@@ -185,7 +186,7 @@ class Arguments:
         shown = name if len(name) <= _NAME else f"{name[:_NAME]}..."
         return f"There is no argument {shown!r}{meant} (known: {known}{more})"
 
-    def _publish_defaults(self, plan: HandlerPlan, schema: dict[str, Any]) -> None:
+    def _publish_defaults(self, plan: HandlerPlan, schema: JSONObject) -> None:
         """Publish each default that the parameter itself would take from JSON, and no other (P-17)."""
         for parameter, (name, shown) in zip(plan.parameters, schema["properties"].items(), strict=True):
             default = shown.pop("default", parameter.default)
@@ -308,7 +309,7 @@ def _is_unreadable(error: ValidationError) -> bool:
     )
 
 
-def _field(parameter: Parameter, described: str | None, adapt: Callable[[Any], Any]) -> Any:
+def _field(parameter: Parameter, described: str | None, adapt: Callable[[object], object]) -> object:
     """A parameter as a field of the model: its annotation with all that is said about it, and
     its default where the signature has one.
     """
@@ -328,11 +329,11 @@ def _field(parameter: Parameter, described: str | None, adapt: Callable[[Any], A
     return whole if default is MISSING else (whole, default)
 
 
-def _admits_none(annotation: Any) -> bool:
+def _admits_none(annotation: object) -> bool:
     return any(meaning(arm).bare in (Any, object, None, NoneType) for arm in arms(annotation))
 
 
-def _reason(plan: HandlerPlan, fields: dict[str, Any], fault: Exception) -> str:
+def _reason(plan: HandlerPlan, fields: JSONObject, fault: Exception) -> str:
     """Why there is no model; the text names the parameter at fault."""
     for parameter, field in zip(plan.parameters, fields.values(), strict=True):
         annotation: Any = cast("tuple[Any, ...]", field)[0] if isinstance(field, tuple) else field
@@ -376,7 +377,7 @@ def _parsed(value: Any) -> Any:
     return value if isinstance(held, str | int | float) else held
 
 
-def _check_names(plan: HandlerPlan, schema: dict[str, Any]) -> None:
+def _check_names(plan: HandlerPlan, schema: JSONObject) -> None:
     if len(schema["properties"]) < len(plan.parameters):
         required: list[str] = schema.get("required", [])
         twice = next((name for name in required if required.count(name) > 1), None)

@@ -27,10 +27,10 @@ class Resolve:
 
     __slots__ = ("function",)
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., object]) -> None:
         if not callable(function):
             raise TypeError(f"Resolve takes a function; got {function!r}")
-        self.function: Callable[..., Any] = function
+        self.function: Callable[..., object] = function
 
 
 class Elicit(Generic[T]):

@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
+from mcp_core.json_types import JSONObject
+
 try:
     import click
 except ImportError as _exc:
@@ -43,7 +45,7 @@ NAMES: Final = 20
 class _Commands(click.Group):
     """Commands that Ctrl-C ends without a word, with the status of a program that it has ended."""
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -95,7 +97,7 @@ _header = click.option(
 @click.option("--env-file", hidden=True, type=click.Path(dir_okay=False, exists=True))
 def run(
     file: str,
-    loop: Any,
+    loop: object,
     over_http: bool,
     host: str | None,
     port: int | None,
@@ -123,11 +125,11 @@ def run(
         sys.exit(exc.exit_code)
 
 
-def _given(**options: Any) -> dict[str, Any]:
+def _given(**options: object) -> JSONObject:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _serve(file: str, transport: Any, loop: Any, options: dict[str, Any]) -> None:
+def _serve(file: str, transport: Any, loop: Any, options: JSONObject) -> None:
     try:
         server = load_server(file)
         if transport == "stdio" and sys.stdin is not None and sys.stdin.isatty():
@@ -212,7 +214,7 @@ def call(file: str, tool: str, arguments: str, as_json: bool, env: dict[str, str
         sys.exit(1)
 
 
-def _object(arguments: str) -> dict[str, Any]:
+def _object(arguments: str) -> JSONObject:
     """The arguments of a call.
 
     Raises:
@@ -288,7 +290,7 @@ def _lint(file: str, env: dict[str, str]) -> NoReturn:
 
 
 async def _all_tools(client: Client) -> list[Any]:
-    tools: list[Any] = []
+    tools: list[object] = []
     cursor: str | None = None
     for _ in range(MAX_PAGES):
         page = await client.list_tools(cursor=cursor)

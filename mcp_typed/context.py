@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp_core import RequestContext
 from mcp_core import types as t
 from mcp_core.auth import AccessToken
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import RequestId
 from mcp_core.threads import Called, call_on_loop
 from mcp_typed.elicitation import ElicitationResult, Form
@@ -53,7 +54,7 @@ class Context(Generic[L]):
         return self.request_context.request_id
 
     @property
-    def meta(self) -> dict[str, Any]:
+    def meta(self) -> JSONObject:
         """The `_meta` of the request."""
         return self.request_context.meta
 
@@ -97,7 +98,7 @@ class Context(Generic[L]):
         return self.request_context
 
     @property
-    def input_responses(self) -> dict[str, Any] | None:
+    def input_responses(self) -> JSONObject | None:
         """The client's answers to an `InputRequiredResult` of this tool's own; `None` in the first round."""
         return self.request_context.params.get("inputResponses")
 
@@ -116,7 +117,7 @@ class Context(Generic[L]):
         """
         return call_on_loop(self.request_context.report_progress, progress, total, message)
 
-    def log(self, level: t.LoggingLevel, data: Any, *, logger_name: str | None = None) -> Called[None]:
+    def log(self, level: t.LoggingLevel, data: object, *, logger_name: str | None = None) -> Called[None]:
         """Send the client a log message, if it wants messages of this level.
 
         Raises:
@@ -124,19 +125,19 @@ class Context(Generic[L]):
         """
         return call_on_loop(self.request_context.log, level, data, logger_name)
 
-    def debug(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
+    def debug(self, data: object, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level debug."""
         return self.log("debug", data, logger_name=logger_name)
 
-    def info(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
+    def info(self, data: object, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level info."""
         return self.log("info", data, logger_name=logger_name)
 
-    def warning(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
+    def warning(self, data: object, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level warning."""
         return self.log("warning", data, logger_name=logger_name)
 
-    def error(self, data: Any, *, logger_name: str | None = None) -> Called[None]:
+    def error(self, data: object, *, logger_name: str | None = None) -> Called[None]:
         """`log` at level error."""
         return self.log("error", data, logger_name=logger_name)
 

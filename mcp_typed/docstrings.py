@@ -85,7 +85,7 @@ def _end_of_section(doc: str, found: re.Match[str]) -> int:
     return len(doc)
 
 
-def name_of(function: Callable[..., Any]) -> str:
+def name_of(function: Callable[..., object]) -> str:
     """Return the name that a function is known by, if no other is given.
 
     Raises:
@@ -115,6 +115,6 @@ def documented_object(function: Any) -> Any:
 class _Callable:
     """A callable object as if it were a function: its class's name, its own docstring or `__call__`'s."""
 
-    def __init__(self, instance: Any) -> None:
+    def __init__(self, instance: object) -> None:
         self.__name__ = type(instance).__name__
         self.__doc__ = doc_of_call(instance)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any, Final, Generic, Literal, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Final, Generic, Literal, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 from pydantic import TypeAdapter, ValidationError
@@ -16,6 +16,7 @@ from pydantic_core import SchemaValidator
 
 from mcp_core import types as t
 from mcp_core.codec import is_array, is_object
+from mcp_core.json_types import JSONObject
 from mcp_core.revisions import is_modern
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature, ToolError
@@ -79,19 +80,19 @@ class Form(Generic[T]):
             raise InvalidSignature(f"{name} cannot be a form: {exc}") from exc
         if shown.get("type") != "object" or "properties" not in shown:
             raise InvalidSignature(f"{name} cannot be a form: it is no class with members")
-        members = cast("dict[str, Any]", shown.get("properties", {}))
+        members = cast("JSONObject", shown.get("properties", {}))
         # A form has no null: what may be null may be left out.
         needed: list[str] = shown.get("required", [])
         self._nullable = [key for key in needed if _without_null(members[key]) is not members[key]]
         required = [key for key in needed if key not in self._nullable]
-        self.requested_schema: dict[str, Any] = {
+        self.requested_schema: JSONObject = {
             "type": "object",
             "properties": {key: _asked(name, key, member) for key, member in members.items()},
             **({"required": required} if required else {}),
         }
         self._texts = _texts(schema, name, shown)
 
-    def asked_of(self, revision: str) -> dict[str, Any]:
+    def asked_of(self, revision: str) -> JSONObject:
         """Return the schema to ask a client of this revision with; what the revision lacks the core leaves out.
 
         Handshake-era clients get the form's title and description too, as from the official SDK.
@@ -115,7 +116,7 @@ class Form(Generic[T]):
             raise ToolError(f"the user's answer does not fit the form: {report_arguments(exc)}") from exc
 
 
-def _texts(schema: Any, name: str, shown: dict[str, Any]) -> dict[str, Any]:
+def _texts(schema: object, name: str, shown: JSONObject) -> JSONObject:
     """Return the title and the description of a form, where its author gave it some.
 
     A class's own name and docstring are for readers of the code: they count only beside a
@@ -127,16 +128,16 @@ def _texts(schema: Any, name: str, shown: dict[str, Any]) -> dict[str, Any]:
     return {} if description is None or description == inspect.getdoc(schema) else {"description": description}
 
 
-def _without_null(member: dict[str, Any]) -> dict[str, Any]:
+def _without_null(member: JSONObject) -> JSONObject:
     """`X | None` as an X; anything else as it is."""
-    choices: list[Any] = member.get("anyOf", [])
+    choices: list[object] = member.get("anyOf", [])
     real = [arm for arm in choices if is_object(arm) and arm.get("type") != "null"]
     if len(real) != 1 or len(choices) != 2:
         return member
     return {**real[0], **{name: value for name, value in member.items() if name != "anyOf"}}
 
 
-def _asked(form: str, key: str, member: dict[str, Any]) -> dict[str, Any]:
+def _asked(form: str, key: str, member: JSONObject) -> JSONObject:
     """One member as a form can ask for it.
 
     Raises:
@@ -170,7 +171,7 @@ _OF: Final[dict[str, tuple[str, ...]]] = {
 }
 
 
-def _primitive(shown: dict[str, Any]) -> dict[str, Any] | None:
+def _primitive(shown: JSONObject) -> JSONObject | None:
     """Return what is said of a string, number or boolean; `None` for anything else."""
     kind = shown.get("type")
     if kind not in _OF or (kind != "boolean" and any(name in shown for name in ("enum", "const", "oneOf"))):
@@ -184,12 +185,12 @@ def _primitive(shown: dict[str, Any]) -> dict[str, Any] | None:
     return shape
 
 
-def _choice(shown: dict[str, Any]) -> dict[str, Any] | None:
+def _choice(shown: JSONObject) -> JSONObject | None:
     """Return a choice of strings, titled or not; `None` where it is none."""
     titled = shown.get("oneOf")
     if _are_titled(titled):
         return {"type": "string", "oneOf": titled}
-    choices: Any = shown.get("enum", [shown["const"]] if "const" in shown else None)
+    choices: object = shown.get("enum", [shown["const"]] if "const" in shown else None)
     if not _are_strings(choices):
         return None
     names = shown.get("enumNames")
@@ -197,7 +198,7 @@ def _choice(shown: dict[str, Any]) -> dict[str, Any] | None:
     return {"type": "string", "enum": choices, **({"enumNames": names} if named else {})}
 
 
-def _list_of_choices(shown: dict[str, Any]) -> dict[str, Any] | None:
+def _list_of_choices(shown: JSONObject) -> JSONObject | None:
     """Return a list of strings to choose from, which is all that clients can send; `None` for another list."""
     items = shown.get("items")
     if not is_object(items):
@@ -208,15 +209,15 @@ def _list_of_choices(shown: dict[str, Any]) -> dict[str, Any] | None:
         return None
     choice.pop("enumNames", None)  # single choices alone have it
     texts = {name: items[name] for name in ("title", "description") if name in items}
-    counts: dict[str, Any] = {name: shown[name] for name in ("minItems", "maxItems", "uniqueItems") if name in shown}
+    counts: JSONObject = {name: shown[name] for name in ("minItems", "maxItems", "uniqueItems") if name in shown}
     return {"type": "array", "items": {**texts, **choice}, **counts}
 
 
-def _are_strings(choices: Any) -> TypeGuard[list[str]]:
+def _are_strings(choices: object) -> TypeGuard[list[str]]:
     return is_array(choices) and bool(choices) and all(isinstance(choice, str) for choice in choices)
 
 
-def _are_titled(arms: Any) -> bool:
+def _are_titled(arms: object) -> bool:
     """Whether these are choices of strings, each with its title."""
     return (
         is_array(arms)
@@ -225,7 +226,7 @@ def _are_titled(arms: Any) -> bool:
     )
 
 
-def is_outcome(annotation: Any) -> bool:
+def is_outcome(annotation: object) -> bool:
     """Whether an annotation asks for the outcome of a question, not for the bare answer."""
     outcomes = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
     return any(meaning(arm).cls in outcomes for arm in arms(annotation))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mcp_core import MCPCoreError
+from mcp_core.json_types import JSONObject
 from mcp_core.types import ContentBlock
 from mcp_typed.media import Audio, Image
 
@@ -19,11 +19,11 @@ class _Copied(MCPCoreError):
     of its own takes for something else.
     """
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         return _made_again, (type(self), self.args), self.__dict__ or None
 
 
-def _made_again(cls: type[BaseException], args: tuple[Any, ...]) -> BaseException:
+def _made_again(cls: type[BaseException], args: tuple[object, ...]) -> BaseException:
     """Return an exception without calling its `__init__`: attributes follow by themselves."""
     return cls.__new__(cls, *args)
 
@@ -41,9 +41,9 @@ class ToolError(_Copied):
         self,
         message: str = "",
         *,
-        data: Any = None,
+        data: object = None,
         content: Sequence[ContentBlock | Image | Audio] = (),
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message)

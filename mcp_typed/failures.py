@@ -12,14 +12,15 @@ import secrets
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn, cast
+from typing import Final, NoReturn, cast
 
 import msgspec
 from pydantic import ValidationError
 
-from mcp_core import MCPError, RequestContext, codec
+from mcp_core import MCPError, codec
 from mcp_core import types as t
 from mcp_core.backend import current_task, is_cancellation
+from mcp_core.context import AnyContext
 from mcp_core.errors import LocalProtocolError
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.threads import PoolBusy
@@ -59,7 +60,7 @@ class Failures:
         self._name = name
         self._mask_errors = mask_errors
 
-    def raised(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
+    def raised(self, ctx: AnyContext, exc: BaseException) -> t.CallToolResult:
         """Return what the model reads of what a tool raised; what is not the model's goes on.
 
         Raises:
@@ -100,7 +101,7 @@ class Failures:
             )
             return result
 
-    def crashed(self, ctx: RequestContext[Any], exc: BaseException) -> t.CallToolResult:
+    def crashed(self, ctx: AnyContext, exc: BaseException) -> t.CallToolResult:
         """Return what the model reads of a failure whose text is for the author alone (P-04)."""
         error_id = secrets.token_hex(4)
         self._reported(ctx, exc)
@@ -117,19 +118,19 @@ class Failures:
             return _error(f"Error executing {self._kind} {self._name} (error id {error_id})")
         return self.failed(_cut(_described(exc)))
 
-    def misfit(self, ctx: RequestContext[Any], exc: ValidationError) -> t.CallToolResult:
+    def misfit(self, ctx: AnyContext, exc: ValidationError) -> t.CallToolResult:
         """Return what the model reads of a returned value that its annotation does not allow (P-03)."""
         self._reported(ctx, exc)
         _log.warning("%s %s returned what its annotation does not allow: %s", self._kind, self._name, places(exc))
         return self.failed(_cut(report_result(exc)))
 
-    def non_finite(self, ctx: RequestContext[Any], exc: NonFinite) -> t.CallToolResult:
+    def non_finite(self, ctx: AnyContext, exc: NonFinite) -> t.CallToolResult:
         """Return what the model reads of a returned number that JSON does not have (P-12)."""
         self._reported(ctx, exc)
         _log.warning("%s %s returned a number that JSON does not have: %s", self._kind, self._name, str(exc))
         return self.failed(str(exc))
 
-    def unsendable(self, ctx: RequestContext[Any], exc: Unsendable) -> t.CallToolResult:
+    def unsendable(self, ctx: AnyContext, exc: Unsendable) -> t.CallToolResult:
         """Return what the model reads of a returned value that no message can carry."""
         self._reported(ctx, exc)
         _log.warning("%s %s returned what cannot be sent: %s", self._kind, self._name, str(exc))
@@ -144,13 +145,13 @@ class Failures:
         """Return the result of a call that failed for a reason that the model may know."""
         return _error(f"Error executing {self._kind} {self._name}: {reason}")
 
-    def _forbidden(self, ctx: RequestContext[Any], exc: LocalProtocolError) -> t.CallToolResult:
+    def _forbidden(self, ctx: AnyContext, exc: LocalProtocolError) -> t.CallToolResult:
         """A tool that asked for what its client's revision does not have: the text is this library's own."""
         self._reported(ctx, exc)
         _log.error("%s %s: %s", self._kind, self._name, str(exc), exc=exc, extra={self._kind: self._name})
         return self.failed(str(exc))
 
-    def _reported(self, ctx: RequestContext[Any], exc: BaseException) -> None:
+    def _reported(self, ctx: AnyContext, exc: BaseException) -> None:
         _keep(exc)
         observers = ctx.server.observers
         if observers.handler_failed:

@@ -21,6 +21,7 @@ from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 from pydantic_core import core_schema as cs
 
+from mcp_core.json_types import JSONObject
 from mcp_typed.annotations import Meaning, alias_value, arms, is_alias, meaning, new_alias
 from mcp_typed.plain import refuse, struct_to_builtins, to_builtins, to_json
 
@@ -45,7 +46,7 @@ def _empty_typed_dict(name: str) -> Any:
     return make(name, {}, total=False)
 
 
-def _fill_typed_dict(shown: Any, cls: type[Any], annotations: dict[str, Any], required: set[str]) -> None:
+def _fill_typed_dict(shown: Any, cls: type[object], annotations: JSONObject, required: set[str]) -> None:
     """Give an empty TypedDict its members; it goes by the name of the class that it stands for."""
     shown.__annotations__ = annotations
     shown.__required_keys__ = frozenset(required)
@@ -60,13 +61,13 @@ class _Mirror:
         self._cls = cls
         self._builds = builds
         self._members: tuple[_Member, ...] = ()
-        self._constants: dict[str, Any] = {}
+        self._constants: JSONObject = {}
         self.shown = _empty_typed_dict(cls.__name__)
 
-    def fill(self, members: tuple[_Member, ...], constants: dict[str, Any], *, closed: bool) -> None:
+    def fill(self, members: tuple[_Member, ...], constants: JSONObject, *, closed: bool) -> None:
         """Say what the members are; apart from the constructor, for classes that contain themselves."""
         self._members, self._constants = members, constants
-        annotations: dict[str, Any] = {
+        annotations: JSONObject = {
             **{name: Literal[value] for name, value in constants.items()},
             **{member.wire: _with_default(member) for member in members},
         }
@@ -99,17 +100,17 @@ class _Mirror:
             return not isinstance(value, str | int | float | None)  # what it lacks, validation tells
         return isinstance(value, self._cls)
 
-    def _build(self, values: dict[str, Any]) -> Any:
+    def _build(self, values: JSONObject) -> object:
         given = {m.keyword: values[m.wire] for m in self._members if m.keyword is not None and m.wire in values}
         return _made_by(self._cls, given)
 
 
-def _is_written_by_msgspec(cls: type[Any]) -> bool:
+def _is_written_by_msgspec(cls: type[object]) -> bool:
     # What a `__post_init__` left in its members has to be looked at when it is written.
     return issubclass(cls, msgspec.Struct) and not hasattr(cls, "__post_init__")
 
 
-def _with_default(member: _Member) -> Any:
+def _with_default(member: _Member) -> object:
     if member.default is _MISSING:
         return member.annotation
     try:
@@ -119,7 +120,7 @@ def _with_default(member: _Member) -> Any:
     return Annotated[member.annotation, Field(json_schema_extra={"default": default})]
 
 
-def _own_doc(cls: type[Any]) -> str | None:
+def _own_doc(cls: type[object]) -> str | None:
     doc = cls.__dict__.get("__doc__")
     # dataclasses write one where there is none
     return None if doc is None or doc.startswith(f"{cls.__name__}(") else doc
@@ -128,7 +129,7 @@ def _own_doc(cls: type[Any]) -> str | None:
 # --- the annotation tree ----------------------------------------------------------------------
 
 
-def adapted(annotation: Any, *, plain_classes: bool = False) -> Any:
+def adapted(annotation: object, *, plain_classes: bool = False) -> Any:
     """Return the annotation with every class that pydantic does not know replaced; as `Adapter`."""
     return Adapter(plain_classes=plain_classes).adapt(annotation)
 
@@ -148,10 +149,10 @@ class Adapter:
         self._plain_classes = plain_classes
         # What a class became, by the class with its type arguments. It stands here before its
         # members are looked at, in case it contains itself.
-        self._made: dict[Any, Any] = {}
-        self._kept: set[Any] = set()
+        self._made: dict[object, object] = {}
+        self._kept: set[object] = set()
 
-    def adapt(self, annotation: Any, arguments: dict[Any, Any] | None = None) -> Any:
+    def adapt(self, annotation: object, arguments: dict[object, object] | None = None) -> object:
         """Return the annotation with all such classes replaced, itself where there is none.
 
         `arguments` are the type arguments of the generic class that is being looked into.
@@ -161,7 +162,7 @@ class Adapter:
             return annotation
         if isinstance(annotation, typing.TypeVar):
             return given.get(annotation, annotation)
-        seen: set[Any] = set()
+        seen: set[object] = set()
         if not self._must_change(annotation, given, seen):
             self._kept |= seen  # nothing that can be reached from there has to be replaced
             return annotation
@@ -173,7 +174,7 @@ class Adapter:
         changed = self._adapt_bare(meant, given)
         return Annotated[(changed, *said)] if said else changed
 
-    def _adapt_bare(self, meant: Meaning, given: dict[Any, Any]) -> Any:
+    def _adapt_bare(self, meant: Meaning, given: dict[object, object]) -> object:
         cls = meant.cls
         if isinstance(meant.bare, typing.TypeVar):
             return given.get(meant.bare, meant.bare)
@@ -181,18 +182,18 @@ class Adapter:
             return meant.bare
         arguments = tuple(self._adapt_argument(argument, given) for argument in meant.arguments)
         if cls is not None and self._must_replace(cls, set()):
-            parameters: tuple[Any, ...] = getattr(cls, "__parameters__", ())
+            parameters: tuple[object, ...] = getattr(cls, "__parameters__", ())
             return self._replaced(cls, {**_inherited(cls), **dict(zip(parameters, arguments, strict=False))})
         if all(new is old for new, old in zip(arguments, meant.arguments, strict=True)):
             return meant.bare
         return cast("Any", meant.origin)[arguments]
 
-    def _adapt_argument(self, argument: Any, given: dict[Any, Any]) -> Any:
+    def _adapt_argument(self, argument: Any, given: dict[object, object]) -> object:
         """One type argument; those of a callable stand in a list."""
         is_type = argument is not ... and not isinstance(argument, list)
-        return self.adapt(argument, given) if is_type else cast("Any", argument)
+        return self.adapt(cast("object", argument), given) if is_type else cast("Any", argument)
 
-    def _adapt_recursive_alias(self, annotation: Any, given: dict[Any, Any]) -> Any:
+    def _adapt_recursive_alias(self, annotation: Any, given: dict[object, object]) -> Any:
         if annotation not in self._made:
 
             def value(alias: Any) -> Any:
@@ -204,7 +205,7 @@ class Adapter:
 
     # --- what must change -----------------------------------------------------------------------
 
-    def _must_change(self, annotation: Any, given: dict[Any, Any], seen: set[Any]) -> bool:
+    def _must_change(self, annotation: object, given: dict[object, object], seen: set[object]) -> bool:
         """Whether there is something in it, at any depth, that has to be replaced.
 
         Asked before anything is replaced: what is found in a class that contains itself must
@@ -229,7 +230,7 @@ class Adapter:
             self._must_change(argument, given, seen) for argument in meant.arguments
         )
 
-    def _must_replace(self, cls: type[Any], seen: set[Any]) -> bool:
+    def _must_replace(self, cls: type[object], seen: set[object]) -> bool:
         if cls is msgspec.Raw or _is_foreign(cls) or _is_refused(cls) or (self._plain_classes and _is_plain(cls)):
             return True
         if cls in seen or cls in self._kept or not _has_members(cls):
@@ -243,7 +244,7 @@ class Adapter:
 
     # --- classes ---------------------------------------------------------------------------------
 
-    def _replaced(self, cls: Any, arguments: dict[Any, Any]) -> Any:
+    def _replaced(self, cls: object, arguments: dict[object, object]) -> object:
         """The stand-in of a class with these type arguments."""
         if cls is msgspec.Raw:
             return Annotated[Any, _RawMirror()]
@@ -251,7 +252,7 @@ class Adapter:
         if key in self._made:
             return self._made[key]
 
-        def adapt(annotation: Any) -> Any:
+        def adapt(annotation: object) -> object:
             return self.adapt(annotation, arguments)
 
         try:
@@ -264,7 +265,7 @@ class Adapter:
             self._made.pop(key, None)
             raise
 
-    def _mirrored(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
+    def _mirrored(self, key: Any, adapt: Callable[[object], object]) -> object:
         cls = key[0]
         read_members = _members_function(cls)
         if _is_array(cls):
@@ -277,7 +278,7 @@ class Adapter:
         mirror.fill(read_members(cls, adapt), _constants(cls), closed=_is_closed(cls))
         return self._made[key]
 
-    def _replaced_typed_dict(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
+    def _replaced_typed_dict(self, key: Any, adapt: Callable[[object], object]) -> Any:
         """A `typing.TypedDict`, which pydantic refuses before Python 3.12, or one with foreign members."""
         cls = key[0]
         shown = self._made[key] = _empty_typed_dict(cls.__name__)
@@ -291,7 +292,7 @@ class Adapter:
             shown.__pydantic_config__ = config
         return shown
 
-    def _replaced_named_tuple(self, key: Any, adapt: Callable[[Any], Any]) -> Any:
+    def _replaced_named_tuple(self, key: Any, adapt: Callable[[object], object]) -> Any:
         """A NamedTuple with foreign members, by way of one with theirs replaced."""
         cls = key[0]
         defaults = [cls._field_defaults[name] for name in cls._fields if name in cls._field_defaults]
@@ -317,13 +318,13 @@ def _contains_itself(alias: Any) -> bool:
     return False
 
 
-def _inherited(cls: Any) -> dict[Any, Any]:
+def _inherited(cls: Any) -> dict[object, object]:
     """The type arguments that a class gives to its generic bases."""
-    given: dict[Any, Any] = {}
+    given: dict[object, object] = {}
     for base in cls.__mro__:
         for written in base.__dict__.get("__orig_bases__", ()):
             meant = meaning(written)
-            parameters: tuple[Any, ...] = getattr(meant.cls, "__parameters__", ())
+            parameters: tuple[object, ...] = getattr(meant.cls, "__parameters__", ())
             for parameter, argument in zip(parameters, meant.arguments, strict=False):
                 if argument is not parameter:
                     given[parameter] = given.get(argument, argument)
@@ -356,7 +357,7 @@ class _ArrayMirror:
         self._constants = 0
         self._shown: Any = None
 
-    def fill(self, members: tuple[_Member, ...], constants: dict[str, Any]) -> None:
+    def fill(self, members: tuple[_Member, ...], constants: JSONObject) -> None:
         """Say what the members are; a tag comes first. Apart, for classes that contain themselves."""
         self._members, self._constants = members, len(constants)
         names = [f"member_{index}" for index in range(len(constants) + len(members))]
@@ -369,7 +370,7 @@ class _ArrayMirror:
         shown.__annotations__ = dict(zip(names, types_of, strict=True))
         self._shown = shown
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         inner = cs.no_info_after_validator_function(self._build, handler.generate_schema(self._shown))
         write: Any = cs.plain_serializer_function_ser_schema(struct_to_builtins)
         return cs.no_info_before_validator_function(self._read, inner, serialization=write)
@@ -397,7 +398,7 @@ def _raw(value: Any) -> msgspec.Raw:
     return value if isinstance(value, msgspec.Raw) else msgspec.Raw(to_json(value))
 
 
-def _made_by(cls: type[Any], given: dict[str, Any]) -> Any:
+def _made_by(cls: type[Any], given: JSONObject) -> Any:
     """The instance; what its class says against the values is a fault of the values."""
     try:
         return cls(**given)
@@ -444,24 +445,24 @@ def _is_array(cls: type[Any]) -> bool:
     return issubclass(cls, msgspec.Struct) and bool(cls.__struct_config__.array_like)
 
 
-def _is_refused(cls: type[Any]) -> bool:
+def _is_refused(cls: type[object]) -> bool:
     """Whether pydantic knows its kind, but refuses this one."""
     refuses = sys.version_info < (3, 12)
     return refuses and typing_extensions.is_typeddict(cls) and type(cls).__module__ == "typing"
 
 
-def _is_named_tuple(cls: Any) -> bool:
+def _is_named_tuple(cls: object) -> bool:
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cast("Any", cls), "_fields")
 
 
-def _has_members(cls: Any) -> bool:
+def _has_members(cls: object) -> bool:
     """Whether pydantic knows its kind and takes its members as they are annotated: they may be foreign."""
     if typing_extensions.is_typeddict(cls) or _is_named_tuple(cls):
         return True
     return hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "__pydantic_core_schema__")
 
 
-def _is_plain(cls: type[Any]) -> bool:
+def _is_plain(cls: type[object]) -> bool:
     """Whether only its annotations say what the class is."""
     known = ("__get_pydantic_core_schema__", "__get_validators__", "__dataclass_fields__")
     if any(hasattr(cls, name) for name in known) or typing_extensions.is_typeddict(cls):
@@ -477,7 +478,7 @@ def _is_plain(cls: type[Any]) -> bool:
 _Members = Callable[[type[Any], Callable[[Any], Any]], tuple[_Member, ...]]
 
 
-def _members_function(cls: type[Any]) -> _Members:
+def _members_function(cls: type[object]) -> _Members:
     if issubclass(cls, msgspec.Struct):
         return _members_of_struct
     if hasattr(cls, "__attrs_attrs__"):
@@ -487,7 +488,7 @@ def _members_function(cls: type[Any]) -> _Members:
     return _members_of_plain
 
 
-def members_of(cls: type[Any]) -> tuple[Any, ...]:
+def members_of(cls: type[object]) -> tuple[object, ...]:
     """Return the types of the members of a class that is written member by member; none for any other."""
     if not (_has_members(cls) or _is_foreign(cls) or hasattr(cls, "__dataclass_fields__") or _is_plain(cls)):
         return ()
@@ -497,11 +498,11 @@ def members_of(cls: type[Any]) -> tuple[Any, ...]:
         return ()
 
 
-def _hints(cls: type[Any]) -> dict[str, Any]:
+def _hints(cls: type[object]) -> JSONObject:
     return typing_extensions.get_type_hints(cls, include_extras=True)
 
 
-def _members_of_struct(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Member, ...]:
+def _members_of_struct(cls: type[Any], adapt: Callable[[object], object]) -> tuple[_Member, ...]:
     hints = _hints(cls)
     return tuple(
         _Member(
@@ -516,13 +517,13 @@ def _members_of_struct(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Me
     )
 
 
-def _without_unset(annotation: Any) -> Any:
+def _without_unset(annotation: object) -> object:
     kept = tuple(arm for arm in arms(annotation) if arm is not msgspec.UnsetType)
     unset = len(kept) < len(arms(annotation))
     return meaning(annotation).about(Union[kept]) if unset else annotation  # noqa: UP007 - built at run time
 
 
-def _members_of_attrs(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Member, ...]:
+def _members_of_attrs(cls: type[Any], adapt: Callable[[object], object]) -> tuple[_Member, ...]:
     hints = _hints(cls)
     fields: Any = cls.__attrs_attrs__
     return tuple(
@@ -540,11 +541,11 @@ def _members_of_attrs(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Mem
     )
 
 
-def _is_attrs_nothing(default: Any) -> bool:
+def _is_attrs_nothing(default: object) -> bool:
     return repr(default) == "NOTHING" and type(default).__module__.partition(".")[0] == "attr"
 
 
-def _members_of_dataclass(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Member, ...]:
+def _members_of_dataclass(cls: type[Any], adapt: Callable[[object], object]) -> tuple[_Member, ...]:
     hints = _hints(cls)
     missing = dataclasses.MISSING
     return tuple(
@@ -560,7 +561,7 @@ def _members_of_dataclass(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[
     )
 
 
-def _members_of_plain(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Member, ...]:
+def _members_of_plain(cls: type[object], adapt: Callable[[object], object]) -> tuple[_Member, ...]:
     hints = {
         name: hint
         for name, hint in _hints(cls).items()
@@ -579,12 +580,12 @@ def _members_of_plain(cls: type[Any], adapt: Callable[[Any], Any]) -> tuple[_Mem
     )
 
 
-def _constants(cls: type[Any]) -> dict[str, Any]:
+def _constants(cls: type[object]) -> JSONObject:
     if not issubclass(cls, msgspec.Struct):
         return {}
     config = cls.__struct_config__
     return {} if config.tag_field is None else {config.tag_field: config.tag}
 
 
-def _is_closed(cls: type[Any]) -> bool:
+def _is_closed(cls: type[object]) -> bool:
     return issubclass(cls, msgspec.Struct) and cls.__struct_config__.forbid_unknown_fields

@@ -6,7 +6,6 @@ The value of a resolver becomes an argument as it is, where its parameter takes 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -16,7 +15,7 @@ from mcp_typed.report import report_result
 __all__ = ["checker"]
 
 
-def checker(parameter: str, wanted: Any) -> Callable[[str, Any], Any]:
+def checker(parameter: str, wanted: object) -> Callable[[str, object], object]:
     """Return what checks the values of resolvers for a parameter of this type.
 
     A value of the type is passed on itself, not a copy; one that pydantic would convert is
@@ -24,7 +23,7 @@ def checker(parameter: str, wanted: Any) -> Callable[[str, Any], Any]:
     """
     adapter = _adapter(wanted)
 
-    def check(resolver: str, value: Any) -> Any:
+    def check(resolver: str, value: object) -> object:
         """
         Raises:
             TypeError: The parameter does not take the value.
@@ -45,7 +44,7 @@ def checker(parameter: str, wanted: Any) -> Callable[[str, Any], Any]:
     return check
 
 
-def _adapter(wanted: Any) -> TypeAdapter[Any] | None:
+def _adapter(wanted: object) -> TypeAdapter[object] | None:
     kind = adapted(wanted)
     for config in (ConfigDict(arbitrary_types_allowed=True), None):  # models have a config of their own
         try:
@@ -55,7 +54,7 @@ def _adapter(wanted: Any) -> TypeAdapter[Any] | None:
     return None
 
 
-def _is_equal(taken: Any, value: Any) -> bool:
+def _is_equal(taken: object, value: object) -> bool:
     """Whether a container was copied and nothing else: its owner may go on with the original."""
     try:
         return bool(type(taken) is type(value) and taken == value)

@@ -17,6 +17,7 @@ from pydantic import AliasChoices, ValidationError
 
 from mcp_core import codec
 from mcp_core.errors import HeaderMismatch
+from mcp_core.json_types import JSONObject
 from mcp_core.parameter_headers import argument_at
 
 __all__ = ["HeaderArguments"]
@@ -35,9 +36,9 @@ class HeaderArguments:
     def __init__(
         self,
         annotated: list[Path],
-        schema: dict[str, Any],
+        schema: JSONObject,
         parameters: dict[str, str],
-        alone: Callable[[str], Callable[[bytes], dict[str, Any]]],
+        alone: Callable[[str], Callable[[bytes], JSONObject]],
         *,
         roams: bool,
     ) -> None:
@@ -50,7 +51,7 @@ class HeaderArguments:
         self._alone = {path[0]: alone(path[0]) for path in annotated}
         self._roams = roams
 
-    def check(self, arguments: bytes, keywords: dict[str, Any]) -> None:
+    def check(self, arguments: bytes, keywords: JSONObject) -> None:
         """
         Raises:
             HeaderMismatch: The tool would get something else than what is written.
@@ -65,7 +66,7 @@ class HeaderArguments:
             else:
                 self._check_written(path, written, validated)
 
-    def _levels(self, given: Any, path: Path) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    def _levels(self, given: Any, path: Path) -> Iterator[tuple[JSONObject, JSONObject]]:
         """Each object along the path, with its schema."""
         node, schema = given, self._schema
         for name in path:
@@ -76,7 +77,7 @@ class HeaderArguments:
             if node is None:
                 return
 
-    def _check_written(self, path: Path, written: Any, validated: Any) -> None:
+    def _check_written(self, path: Path, written: object, validated: object) -> None:
         kind = self._kind(path)
         if not _is_kind(written, kind):
             raise HeaderMismatch(f"the argument {_shown(path)} is marked: it must be sent as a JSON {kind}")
@@ -88,7 +89,7 @@ class HeaderArguments:
             raise HeaderMismatch(f"the argument {_shown(path)} is marked: it must be sent as the tool takes it")
 
     def _check_left_out(
-        self, path: Path, given: dict[str, Any], levels: list[tuple[dict[str, Any], dict[str, Any]]], validated: Any
+        self, path: Path, given: JSONObject, levels: list[tuple[JSONObject, JSONObject]], validated: object
     ) -> None:
         """Whether another name than the marked one has brought a value."""
         known = [{name: node[name] for name in node if name in schema["properties"]} for node, schema in levels]
@@ -126,7 +127,7 @@ def _is_kind(value: object, kind: str) -> bool:
     return isinstance(value, str)
 
 
-def _member(value: Any, name: str) -> Any:
+def _member(value: object, name: str) -> object:
     """Return a member of a validated value by its name on the wire; `_MISSING` where it cannot be found."""
     if codec.is_object(value):
         return value.get(name, _MISSING)

@@ -164,8 +164,8 @@ def fits(node: object, value: Any, definitions: JSONSchema) -> bool:
     if set(_KINDS[type(value)]).isdisjoint([kinds] if isinstance(kinds, str) else kinds):
         return False
     if is_array(value):
-        first: list[Any] = node.get("prefixItems", [])
-        rest: Any = node.get("items", {})
+        first: list[object] = node.get("prefixItems", [])
+        rest: object = node.get("items", {})
         nodes = itertools.chain(first, itertools.repeat(rest))
         return all(fits(inner, item, definitions) for inner, item in zip(nodes, value, strict=False))
     if is_object(value):

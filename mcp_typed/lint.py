@@ -6,7 +6,7 @@ Looks at tools that work; what cannot work is refused when it is registered.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from pydantic.fields import FieldInfo
@@ -14,6 +14,7 @@ from pydantic_core import PydanticUndefined
 
 from mcp_core import codec
 from mcp_core.codec import is_object
+from mcp_core.json_types import JSONObject
 from mcp_typed.signature import MISSING
 from mcp_typed.tools import NAME, FunctionTool
 
@@ -53,7 +54,7 @@ def findings(tool: FunctionTool) -> Iterator[Finding]:
             f"{plan.returns!r} has no schema: the result has text only, its str() at worst; annotate "
             "another type, or say structured_output=False",
         )
-    properties: dict[str, Any] = listed.input_schema["properties"]
+    properties: JSONObject = listed.input_schema["properties"]
     for parameter, shown in zip(plan.parameters, properties.items(), strict=True):
         name, schema = shown
         if parameter.annotation is MISSING:
@@ -67,10 +68,10 @@ def findings(tool: FunctionTool) -> Iterator[Finding]:
         yield found("large-schema", f"its schemas take {size:,} bytes (more than {LARGE:,})")
 
 
-def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
+def _resolved(schema: object, root: JSONObject) -> JSONObject:
     """A schema with what it refers to, as far as descriptions go."""
-    seen: dict[str, Any] = {}
-    arms: list[Any] = schema.get("anyOf", []) if is_object(schema) else []
+    seen: JSONObject = {}
+    arms: list[object] = schema.get("anyOf", []) if is_object(schema) else []
     for node in (schema, *arms):
         if not is_object(node):
             continue
@@ -81,7 +82,7 @@ def _resolved(schema: Any, root: dict[str, Any]) -> dict[str, Any]:
     return seen
 
 
-def _has_default(default: Any) -> bool:
+def _has_default(default: object) -> bool:
     """Whether there is a default that could be shown."""
     if isinstance(default, FieldInfo):
         return default.default_factory is None and default.default is not PydanticUndefined

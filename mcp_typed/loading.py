@@ -45,7 +45,7 @@ def is_url(target: str) -> bool:
     return target.lower().startswith(("http://", "https://"))
 
 
-def load_server(target: str) -> Server[Any]:
+def load_server(target: str) -> Server[object]:
     """The server that `FILE`, `FILE:NAME`, `package.module` or `package.module:NAME` means.
 
     Without a name it is the one called `mcp`, `server` or `app`, or the only one. NAME may
@@ -78,7 +78,7 @@ def _as_typed(value: Any) -> MCPServer | None:
     return value if issubclass(type(value), MCPServer) else None
 
 
-def _as_server(value: Any) -> Server[Any] | None:
+def _as_server(value: object) -> Server[object] | None:
     typed = _as_typed(value)
     server: Any = value if typed is None else typed.server
     return server if issubclass(type(server), Server) else None
@@ -298,7 +298,7 @@ def _makes_a_server(function: Any) -> bool:
 
 
 def _named(place: str, module: ModuleType, name: str, wanted: Wanted) -> Any:
-    value: Any = module
+    value: object = module
     for part in name.removesuffix("()").split("."):
         holder, value = value, getattr(value, part, None)
         if value is None:
@@ -316,7 +316,7 @@ def _named(place: str, module: ModuleType, name: str, wanted: Wanted) -> Any:
     raise NoServer(f"{place}:{name} is no server, but of the type {type(value).__qualname__}")
 
 
-def _made(shown: str, make: Callable[..., Any]) -> Any:
+def _made(shown: str, make: Callable[..., object]) -> object:
     """What a function gives that is to make a server."""
     try:
         inspect.signature(make).bind()
@@ -331,7 +331,7 @@ def _made(shown: str, make: Callable[..., Any]) -> Any:
     return value
 
 
-def _is_foreign(value: Any) -> bool:
+def _is_foreign(value: object) -> bool:
     kind: Any = cast("Any", type(value))
     return kind.__module__.partition(".")[0] in ("mcp", "fastmcp") and kind.__name__ in (
         "FastMCP",

@@ -10,9 +10,10 @@ import base64
 import mimetypes
 import re
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from mcp_core import types as t
+from mcp_core.json_types import JSONObject
 
 __all__ = ["Audio", "Image"]
 
@@ -65,7 +66,7 @@ class _Media:
             raise ValueError(f"format must be a suffix such as {self._default!r}, or a media type; got {format!r}")
         return f"{self._family}/{self._suffixes.get(f'.{name}', name)}"
 
-    def _content(self) -> dict[str, Any]:
+    def _content(self) -> JSONObject:
         data = self.path.read_bytes() if self.path is not None else self.data or b""
         return {"data": base64.b64encode(data).decode("ascii"), "mime_type": self.mime_type}
 

@@ -15,6 +15,7 @@ import msgspec
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.json_types import JSONObject
 from mcp_typed.errors import InvalidOption
 
 __all__ = [
@@ -112,7 +113,7 @@ def taken_lifespan(value: object) -> None:
 # --- what tools/list shows -------------------------------------------------------------------------
 
 
-def checked_listing(given: dict[str, Any]) -> dict[str, Any]:
+def checked_listing(given: JSONObject) -> JSONObject:
     """Return the fields of `Tool` that options of a tool say: `title`, `annotations`, `icons`, `meta`."""
     known_options("a tool", given, LISTED)
     optional_text("title", given.get("title"))
@@ -124,12 +125,12 @@ def checked_listing(given: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _annotations(value: Any) -> t.ToolAnnotations | None:
+def _annotations(value: object) -> t.ToolAnnotations | None:
     """Return the annotations of a tool; a dict may name them as Python does, or as the wire does."""
     return None if value is None else _struct("annotations", value, t.ToolAnnotations)
 
 
-def checked_icons(value: Any) -> list[t.Icon] | None:
+def checked_icons(value: object) -> list[t.Icon] | None:
     """Return icons; each may be a dict that names its members as Python does, or as the wire does."""
     if value is None:
         return None
@@ -139,20 +140,20 @@ def checked_icons(value: Any) -> list[t.Icon] | None:
     return [_struct(f"icons[{index}]", icon, t.Icon) for index, icon in enumerate(icons)]
 
 
-def _meta(value: Any) -> dict[str, Any] | None:
+def _meta(value: object) -> JSONObject | None:
     """Return the `_meta` of a tool, as it is now: what the author changes later is not listed."""
     if value is None:
         return None
     if not codec.is_object(value):
         refuse("meta", "a dict of JSON values", value)
     try:
-        shown: dict[str, Any] = codec.to_json(value)
+        shown: JSONObject = codec.to_json(value)
     except (TypeError, ValueError) as exc:
         raise InvalidOption(f"meta must be a dict of JSON values; {exc}") from exc
     return shown
 
 
-def _struct(option: str, value: Any, kind: type[S]) -> S:
+def _struct(option: str, value: object, kind: type[S]) -> S:
     """Return a value as this type: msgspec does not check a Struct that is made by hand."""
     given = _by_wire_names(option, value, kind) if codec.is_object(value) else value
     if not codec.is_object(value) and not isinstance(value, kind):
@@ -163,7 +164,7 @@ def _struct(option: str, value: Any, kind: type[S]) -> S:
         raise InvalidOption(f"{option} must be {_article(kind.__name__)} {kind.__name__}: {exc}") from exc
 
 
-def _by_wire_names(option: str, given: dict[str, Any], kind: type[msgspec.Struct]) -> dict[str, Any]:
+def _by_wire_names(option: str, given: JSONObject, kind: type[msgspec.Struct]) -> JSONObject:
     wire = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
     unknown = [name for name in given if name not in wire and name not in wire.values()]
     if unknown:

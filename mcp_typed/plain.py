@@ -80,7 +80,7 @@ def is_block(value: object) -> bool:
     return isinstance(value, (*_BLOCKS, Image, Audio))
 
 
-def unwrapped(value: Any) -> t.ContentBlock:
+def unwrapped(value: object) -> t.ContentBlock:
     """A content block; the helpers become theirs.
 
     Raises:
@@ -100,7 +100,7 @@ def blocks_in(value: object) -> bool:
     )
 
 
-def items_of(iterator: Iterator[Any]) -> list[Any]:
+def items_of(iterator: Iterator[object]) -> list[object]:
     """Return what an iterator gives.
 
     Raises:
@@ -112,7 +112,7 @@ def items_of(iterator: Iterator[Any]) -> list[Any]:
     return items
 
 
-def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
+def to_builtins(value: object, unknown: Callable[[object], object] = str) -> Any:
     """The value in terms of dict, list, str, int, float, bool and None.
 
     Models and dataclasses by their own serializers, Structs by msgspec, bytes as base64;
@@ -139,7 +139,7 @@ def to_builtins(value: Any, unknown: Callable[[Any], Any] = str) -> Any:
     return _object_to_builtins(value, kind, unknown)
 
 
-def _object_to_builtins(value: Any, kind: type[Any], unknown: Callable[[Any], Any]) -> Any:
+def _object_to_builtins(value: Any, kind: type[object], unknown: Callable[[object], object]) -> Any:
     """An object that is none of Python's containers, by what knows its class."""
     if kind is msgspec.Raw:
         return codec.decode_any(bytes(value))
@@ -151,7 +151,9 @@ def _object_to_builtins(value: Any, kind: type[Any], unknown: Callable[[Any], An
     if isinstance(value, msgspec.Struct):
         return struct_to_builtins(value)
     if hasattr(kind, "__attrs_attrs__"):
-        return {field.name: to_builtins(getattr(value, field.name), unknown) for field in kind.__attrs_attrs__}
+        return {
+            field.name: to_builtins(getattr(value, field.name), unknown) for field in cast("Any", kind).__attrs_attrs__
+        }
     if isinstance(value, BaseModel) or dataclasses.is_dataclass(value):
         return pydantic_core.from_json(_serializer_of(cast("Any", kind))(value))
     return pydantic_core.to_jsonable_python(value, fallback=unknown)
@@ -193,12 +195,12 @@ def find_non_finite(value: Any, path: str = "") -> NonFinite | None:
     return next((fault for fault in found if fault is not None), None)
 
 
-def refuse(value: Any) -> Any:
+def refuse(value: Any) -> object:
     """For `to_builtins`: take nothing for its `str`."""
     raise TypeError(f"{value!r} has no JSON")
 
 
-def is_opaque(value: Any) -> bool:
+def is_opaque(value: object) -> bool:
     """Whether nothing is known about how the value is written, so that its `str` stands for it."""
     try:
         pydantic_core.to_jsonable_python(value)
@@ -208,7 +210,7 @@ def is_opaque(value: Any) -> bool:
     return False
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: object) -> bytes:
     """Return a value without a declared type as JSON.
 
     Raises:
@@ -247,7 +249,7 @@ def text_of(data: bytes) -> str:
 _CONSTANTS: Final = (b"NaN", b"Infinity", b"-Infinity")
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """Return a value without a declared type as text: what is known as its JSON, the rest as its quoted `str`.
 
     Raises as `to_json`.

@@ -42,7 +42,7 @@ class Policy(msgspec.Struct, kw_only=True, frozen=True):
     inline_refs: bool = False
     on_invalid_arguments: InvalidArgumentsHook | None = None
 
-    def override(self, **options: Any) -> Policy:
+    def override(self, **options: object) -> Policy:
         """Return a copy with the options that are given; `None` keeps the current one.
 
         Raises:

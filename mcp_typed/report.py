@@ -64,7 +64,7 @@ def places(error: ValidationError) -> str:
     return ", ".join(dict.fromkeys(_place(fault["loc"]) for fault in _first_faults(error)))
 
 
-def _report(error: ValidationError, describe: Callable[[Any], tuple[str, str]]) -> str:
+def _report(error: ValidationError, describe: Callable[[object], tuple[str, str]]) -> str:
     count = error.error_count()
     lines = [f"{count} validation error{'' if count == 1 else 's'} for {error.title}"]
     for fault in _first_faults(error):

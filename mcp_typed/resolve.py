@@ -9,14 +9,16 @@ Spec: basic/patterns/mrtr; client/elicitation, sampling, roots. R-MRTR-04 to R-M
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, cast
 
 import msgspec
 
-from mcp_core import RequestContext, codec
+from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.context import AnyContext
 from mcp_core.errors import InvalidParams, InvalidResult
+from mcp_core.json_types import JSONObject
 from mcp_core.request_state import RequestStateSigner
 from mcp_core.revisions import is_modern
 from mcp_typed.annotations import arms, meaning
@@ -35,15 +37,15 @@ Check = Callable[[str, Any], Any]
 class Calling(Protocol):
     """How the functions of one call are called."""
 
-    def inject(self, wanted: dict[str, Injected], /) -> dict[str, Any]:
+    def inject(self, wanted: dict[str, Injected], /) -> JSONObject:
         """Return the injected parameters by name."""
         ...
 
-    async def invoke(self, plan: HandlerPlan, keywords: dict[str, Any], /) -> Any:
+    async def invoke(self, plan: HandlerPlan, keywords: JSONObject, /) -> object:
         """Call a function by its plan with these keywords, wherever such functions run."""
         ...
 
-    async def enter(self, value: Any, /) -> Any:
+    async def enter(self, value: object, /) -> object:
         """Return what a generator or a context manager gives, and end it after the call; other values as they are."""
         ...
 
@@ -52,7 +54,7 @@ class ResumableParams(Protocol):
     """The params of a request that may come back with answers, as those of `tools/call` do."""
 
     @property
-    def input_responses(self) -> Any:
+    def input_responses(self) -> Mapping[str, Any] | None:
         """The client's answers, by the keys of their questions."""
         ...
 
@@ -109,7 +111,7 @@ class Resolvers:
             for name, (marker, wanted) in plan.resolved.items()
         }
 
-    def _node(self, function: Callable[..., Any], above: tuple[Any, ...], owner: str) -> _Node:
+    def _node(self, function: Callable[..., object], above: tuple[object, ...], owner: str) -> _Node:
         identity = _identity(function)
         name = getattr(function, "__name__", type(function).__name__)
         if identity in above:
@@ -145,11 +147,11 @@ class Resolvers:
 
     async def resolve(
         self,
-        ctx: RequestContext[Any],
+        ctx: AnyContext,
         params: ResumableParams,
-        arguments: dict[str, Any],
+        arguments: JSONObject,
         calling: Calling,
-    ) -> dict[str, Any] | t.InputRequiredResult:
+    ) -> JSONObject | t.InputRequiredResult:
         """Return the resolved parameters by name, or the questions that the client has to answer first.
 
         Raises:
@@ -159,7 +161,7 @@ class Resolvers:
         """
         asking: _Live | _Rounds = _Rounds(ctx, params, self._signer) if is_modern(ctx.protocol_version) else _Live(ctx)
         call = _ResolverCall(asking, arguments, calling)
-        filled: dict[str, Any] = {}
+        filled: JSONObject = {}
         for name, need in self._needs.items():
             try:
                 filled[name] = await call.value(need)
@@ -171,14 +173,14 @@ class Resolvers:
 class _ResolverCall:
     """The values of one call; each resolver runs at most once in it."""
 
-    def __init__(self, asking: _Live | _Rounds, arguments: dict[str, Any], calling: Calling) -> None:
+    def __init__(self, asking: _Live | _Rounds, arguments: JSONObject, calling: Calling) -> None:
         self._asking = asking
         self._arguments = arguments
         self._calling = calling
-        self._values: dict[str, Any] = {}
+        self._values: JSONObject = {}
         self._pending: set[str] = set()
 
-    async def value(self, need: _Need) -> Any:
+    async def value(self, need: _Need) -> object:
         """Return what a resolver gives to one who wants the outcome of its question, or the answer alone.
 
         Raises:
@@ -189,7 +191,7 @@ class _ResolverCall:
             return value
         return need.check(need.node.plan.name, value)
 
-    async def _value(self, node: _Node, *, wants_outcome: bool) -> Any:
+    async def _value(self, node: _Node, *, wants_outcome: bool) -> object:
         if node.key in self._pending:
             raise _PendingQuestions
         if node.key not in self._values:
@@ -209,8 +211,8 @@ class _ResolverCall:
         did = "declined to answer" if outcome.action == "decline" else "did not answer"
         raise ToolError(f"the user {did}: {value.message}")
 
-    async def _run(self, node: _Node) -> Any:
-        keywords: dict[str, Any] = {}
+    async def _run(self, node: _Node) -> object:
+        keywords: JSONObject = {}
         pending = False
         for name, need in node.needs.items():
             try:
@@ -225,7 +227,7 @@ class _ResolverCall:
         value = await self._calling.enter(value)
         if isinstance(value, Elicit):
             elicit = cast("Elicit[Any]", value)
-            form: Form[Any] = Form(elicit.schema)
+            form: Form[object] = Form(elicit.schema)
             params = t.ElicitRequestFormParams(
                 message=elicit.message, requested_schema=form.asked_of(self._asking.revision), mode="form"
             )
@@ -238,7 +240,7 @@ class _ResolverCall:
         return value
 
 
-def _is_outcome_value(value: Any) -> bool:
+def _is_outcome_value(value: object) -> bool:
     return isinstance(value, AcceptedElicitation | DeclinedElicitation | CancelledElicitation)
 
 
@@ -256,11 +258,11 @@ class _Outcome:
 class _Live:
     """A handshake-era client: asked while the call waits."""
 
-    def __init__(self, ctx: RequestContext[Any]) -> None:
+    def __init__(self, ctx: AnyContext) -> None:
         self._ctx = ctx
         self.revision = ctx.protocol_version
 
-    async def ask(self, key: str, method: t.InputMethod, params: Any, kind: Any) -> Any:
+    async def ask(self, key: str, method: t.InputMethod, params: object, kind: object) -> Any:
         try:
             return await self._ctx.ask(method, params)
         except InvalidResult as exc:
@@ -276,7 +278,7 @@ class _Rounds:
     An answer counts only for the question it was asked: the state says what that was.
     """
 
-    def __init__(self, ctx: RequestContext[Any], params: ResumableParams, signer: RequestStateSigner) -> None:
+    def __init__(self, ctx: AnyContext, params: ResumableParams, signer: RequestStateSigner) -> None:
         self._ctx = ctx
         self.revision = ctx.protocol_version
         self._signer = signer
@@ -287,7 +289,7 @@ class _Rounds:
         self._open: dict[str, t.InputRequest] = {}
         self._digests: dict[str, str] = {}
 
-    async def ask(self, key: str, method: t.InputMethod, params: Any, kind: Any) -> Any:
+    async def ask(self, key: str, method: t.InputMethod, params: object, kind: object) -> Any:
         shown = None if params is None else codec.to_json(params)
         digest = hashlib.sha256(codec.canonical([method, shown])).hexdigest()[:_DIGEST]
         self._digests[key] = digest
@@ -312,7 +314,7 @@ class _Rounds:
         return t.InputRequiredResult(input_requests=self._open, request_state=state)
 
 
-def _member(state: Any, name: str) -> dict[str, Any]:
+def _member(state: Any, name: str) -> JSONObject:
     """Return an object in a state; a state of the author's own, under the same keys, has none."""
     found = state.get(name) if codec.is_object(state) else None
     return found if codec.is_object(found) else {}
@@ -337,7 +339,7 @@ def _identity(function: Callable[..., Any]) -> Any:
     return (id(getattr(function, "__func__", function)), id(owner)) if owner is not None else id(function)
 
 
-def _check_questions(owner: str, name: str, returns: Any) -> None:
+def _check_questions(owner: str, name: str, returns: object) -> None:
     asked = [meant for arm in arms(returns) if (meant := meaning(arm)).cls in (Elicit, Sample, ListRoots)]
     if len(asked) > 1:
         raise InvalidSignature(f"{owner}: resolver {name!r} may ask several things; make it several resolvers")

@@ -1,6 +1,7 @@
 """Return values: their schema, and the way from a value to both channels of a result.
 
 The value is validated and serialized once; the text and the structured data are made
+from mcp_core.json_types import JSONObject
 from the same bytes, so they cannot disagree (P-05). Which annotations promise
 structured data is decided here too (P-06 to P-11).
 """
@@ -21,6 +22,7 @@ from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from mcp_core import codec
+from mcp_core.json_types import JSONObject
 from mcp_core.types import (
     AudioContent,
     CallToolResult,
@@ -74,14 +76,14 @@ class Result(Generic[T]):
         *,
         text: str | None = None,
         content: Sequence[ContentBlock | Image | Audio] | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> None:
         if text is not None and not isinstance(text, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(f"text must be a str; got {text!r}")
         self.value: T = value
         self.text: str | None = text
         self.content: Sequence[ContentBlock | Image | Audio] | None = content
-        self.meta: dict[str, Any] | None = meta
+        self.meta: JSONObject | None = meta
 
 
 class Returns:
@@ -93,15 +95,15 @@ class Returns:
     """
 
     def __init__(self, plan: HandlerPlan, *, structured_output: bool | None = None, inline_refs: bool = False) -> None:
-        self.schema: dict[str, Any] | None = None
+        self.schema: JSONObject | None = None
         self._shape: Shape | None = None
         self._wrapped = False
-        self.scalar: type[Any] | None = None
+        self.scalar: type[object] | None = None
         self.streams: bool = plan.is_generator
         self.fell_back: bool = False
         self._made_by_hand = False
         function = plan.title
-        promised = self._promised(plan.returns, function)
+        promised: Any = self._promised(plan.returns, function)
         self._may_be_media = _is_media(promised)
         self._may_be_anything = Any in leaves(promised)
         if structured_output is False or promised is CallToolResult:
@@ -113,7 +115,7 @@ class Returns:
         if not structured_output and (_says_nothing(promised) or self._may_be_media):
             return
         try:
-            if promised in (Any, object) or any(leaf in (Image, Audio) for leaf in leaves(promised)):
+            if promised in (Any, object) or any(leaf is Image or leaf is Audio for leaf in leaves(promised)):
                 raise TypeError("it says nothing of its JSON")
             self._describe(_with_description(promised), plan.title, inline_refs)
         except Exception as exc:
@@ -123,7 +125,7 @@ class Returns:
                     f"Function {function}: return type {promised!r} is not serializable for structured output"
                 ) from exc
 
-    def _promised(self, annotation: Any, function: str) -> Any:
+    def _promised(self, annotation: object, function: str) -> object:
         """What the annotation says about the value itself; notes whether it comes item by item.
 
         Raises:
@@ -143,7 +145,7 @@ class Returns:
             )
         return promised
 
-    def _value(self, annotation: Any, function: str) -> Any:
+    def _value(self, annotation: object, function: str) -> object:
         """The type of the value in what surrounds it: `Awaitable`, `Result`, an iterator."""
         meant = meaning(annotation)
         if meant.bare is Result:
@@ -169,7 +171,7 @@ class Returns:
             )
         return NoneType if meant.bare is None else annotation
 
-    def _describe(self, annotation: Any, name: str, inline_refs: bool) -> None:
+    def _describe(self, annotation: object, name: str, inline_refs: bool) -> None:
         core = core_schema(annotation)
         schema = json_schema(core, "serialization")
         if schema.get("type") != "object" or _has_other_keys(core):
@@ -275,7 +277,7 @@ def _ready(value: Any) -> CallToolResult | None:
     return value if isinstance(value, _READY) else None  # type: ignore[return-value] # pyright: ignore[reportReturnType]
 
 
-def _plain_scalar(core: Any) -> type[Any] | None:
+def _plain_scalar(core: Any) -> type[object] | None:
     """The Python type of a core schema that says no more than that type."""
     return _EXACT.get(core["type"]) if set(core) <= {"type", "metadata"} else None
 
@@ -283,7 +285,7 @@ def _plain_scalar(core: Any) -> type[Any] | None:
 _EXACT: Final[dict[str, type[Any]]] = {"str": str, "int": int, "bool": bool}
 
 
-def scalar_result(value: Any) -> CallToolResult:
+def scalar_result(value: object) -> CallToolResult:
     """The result for a value that is exactly what was promised, and the same in JSON and as text."""
     if type(value) is str and len(value) < codec.LONG_TEXT:
         return CallToolResult(content=[text_block(value)], structured_content={"result": value})
@@ -309,7 +311,7 @@ _BARE: Final = frozenset(
 _MEDIA: Final = (TextContent, ImageContent, AudioContent, ResourceLink, EmbeddedResource, Image, Audio)
 
 
-def _with_description(annotation: Any) -> Any:
+def _with_description(annotation: object) -> object:
     """The annotation, a text in its `Annotated` made the description that it is for parameters."""
     said = meaning(annotation).said
     text = next((item for item in said if isinstance(item, str)), None)
@@ -324,22 +326,22 @@ def _says_nothing(annotation: Any) -> bool:
         return False
 
 
-def _is_subclass(cls: type[Any] | None, of: type[Any] | tuple[type[Any], ...]) -> bool:
+def _is_subclass(cls: type[object] | None, of: type[object] | tuple[type[object], ...]) -> bool:
     return cls is not None and issubclass(cls, of)
 
 
-def _without_result(arm: Any) -> Any:
+def _without_result(arm: object) -> object:
     """The value's own type, where it may come in a `Result`."""
     meant = meaning(arm)
     return meant.arguments[0] if meant.origin is Result else arm
 
 
-def _is_media(annotation: Any) -> bool:
+def _is_media(annotation: object) -> bool:
     """Whether content blocks are among what the annotation lets be returned."""
     return any(_is_subclass(meaning(leaf).cls, _MEDIA) for leaf in leaves(annotation))
 
 
-def _misplaced_media(annotation: Any, above: tuple[Any, ...], *, inside: bool = False) -> str | None:
+def _misplaced_media(annotation: object, above: tuple[object, ...], *, inside: bool = False) -> str | None:
     """The name of a class of images or sounds that stands where only JSON can be."""
     if annotation in above or isinstance(annotation, list | str) or len(above) > _DEEPEST:
         return None
@@ -363,7 +365,7 @@ _LISTINGS: Final = (list, tuple, collections.abc.Sequence)
 """What gives each of its elements as content of its own."""
 
 
-def asks_for_input(annotation: Any) -> bool:
+def asks_for_input(annotation: object) -> bool:
     """Whether the annotation lets a request for input be returned."""
     return any(_is_subclass(meaning(leaf).cls, InputRequiredResult) for leaf in leaves(annotation))
 
@@ -373,7 +375,7 @@ def _has_other_keys(core: Any) -> bool:
     if core["type"] in ("definitions", "default", "nullable", "lax-or-strict", "function-after"):
         inner = core.get("schema") or core.get("strict_schema")
         return inner is not None and _has_other_keys(inner)
-    keys: dict[str, Any] = core.get("keys_schema", {"type": "str"})
+    keys: JSONObject = core.get("keys_schema", {"type": "str"})
     return bool(core["type"] == "dict" and keys["type"] != "str")
 
 

@@ -15,9 +15,10 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from mcp_core import RequestContext
 from mcp_core import types as t
 from mcp_core.backend import spawn_detached
+from mcp_core.context import AnyContext
+from mcp_core.json_types import JSONObject
 from mcp_core.threads import PoolBusy
 from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context
@@ -67,12 +68,12 @@ class Runner:
 
     async def run(
         self,
-        ctx: RequestContext[Any],
+        ctx: AnyContext,
         params: ResumableParams,
-        keywords: dict[str, Any],
+        keywords: JSONObject,
         *,
         collects: bool = False,
-    ) -> Any:
+    ) -> object:
         """Return the function's value, or the `InputRequiredResult` by which its resolvers ask the client.
 
         With `collects` the items of an iterator are collected, each with a progress notification.
@@ -93,12 +94,12 @@ class Runner:
 
     async def _resolve_and_call(
         self,
-        ctx: RequestContext[Any],
+        ctx: AnyContext,
         params: ResumableParams,
-        keywords: dict[str, Any],
+        keywords: JSONObject,
         calling: _Calling,
         collects: bool,
-    ) -> Any:
+    ) -> object:
         if self._resolvers is None:
             return await self._value(ctx, keywords, calling, collects)
         async with calling.resources:
@@ -109,14 +110,12 @@ class Runner:
             return await self._value(ctx, keywords, calling, collects)
         raise RuntimeError("a resolver suppressed the exception that had ended the call")
 
-    async def _value(
-        self, ctx: RequestContext[Any], keywords: dict[str, Any], calling: _Calling, collects: bool
-    ) -> Any:
+    async def _value(self, ctx: AnyContext, keywords: JSONObject, calling: _Calling, collects: bool) -> object:
         keywords.update(calling.inject(self._plan.injected))
         value = await self.call(self._plan, keywords)
         return await self._collect(ctx, value) if collects else value
 
-    async def call(self, plan: HandlerPlan, keywords: dict[str, Any]) -> Any:
+    async def call(self, plan: HandlerPlan, keywords: JSONObject) -> object:
         """Call a function by its plan, where such functions run; `keywords` are the call's own."""
         function = plan.function
         positional = [keywords.pop(name) for name in plan.positional]
@@ -127,16 +126,16 @@ class Runner:
         # What a wrapper of a coroutine function returns is found out by calling it.
         return await value if inspect.isawaitable(value) else value
 
-    async def call_plain(self, function: Callable[[], Any]) -> Any:
+    async def call_plain(self, function: Callable[[], object]) -> object:
         """Call a plain function of the author's where such functions run."""
         return function() if self._policy.run == "inline" else await self._policy.threads.run(function)
 
-    async def _collect(self, ctx: RequestContext[Any], value: Any) -> Any:
+    async def _collect(self, ctx: AnyContext, value: object) -> object:
         """Collect the items of an iterator, each with a progress notification for a client that asked for it."""
         if isinstance(value, t.CallToolResult | str) or not isinstance(value, AsyncIterator | Iterable):
             return value
         reports = ctx.meta.get("progressToken") is not None
-        items: list[Any] = []
+        items: list[object] = []
         async with contextlib.aclosing(self._items(value)) as each:
             async for item in each:
                 items.append(item)
@@ -197,14 +196,14 @@ class Runner:
 class _Calling:
     """One call: what its functions are given, and what has to be ended after it."""
 
-    def __init__(self, runner: Runner, ctx: RequestContext[Any]) -> None:
+    def __init__(self, runner: Runner, ctx: AnyContext) -> None:
         self._runner = runner
         self._ctx = ctx
         self.cancellation = Cancellation() if runner.injects_cancellation else None
         self.resources = contextlib.AsyncExitStack()
         """What resolvers have opened, ended in reverse order; it sees how the call ended."""
 
-    def inject(self, wanted: dict[str, Injected]) -> dict[str, Any]:
+    def inject(self, wanted: dict[str, Injected]) -> JSONObject:
         """Return the injected parameters by name."""
         given: dict[Injected, Any] = {
             "context": Context(self._ctx),
@@ -213,11 +212,11 @@ class _Calling:
         }
         return {name: what(self._ctx) if isinstance(what, type) else given[what] for name, what in wanted.items()}
 
-    async def invoke(self, plan: HandlerPlan, keywords: dict[str, Any]) -> Any:
+    async def invoke(self, plan: HandlerPlan, keywords: JSONObject) -> object:
         """Call a function by its plan, wherever such functions run."""
         return await self._runner.call(plan, keywords)
 
-    async def enter(self, value: Any) -> Any:
+    async def enter(self, value: object) -> object:
         """Return what a generator or a context manager gives, and end it after the call; other values as they are.
 
         Only those that are made of a generator: a connection to a database is a context
@@ -234,7 +233,7 @@ class _Calling:
             return await self._enter_plain(cast("contextlib.AbstractContextManager[Any]", value))
         return value
 
-    async def _enter_plain(self, manager: contextlib.AbstractContextManager[Any]) -> Any:
+    async def _enter_plain(self, manager: contextlib.AbstractContextManager[object]) -> object:
         value = await self._runner.call_plain(manager.__enter__)
 
         async def leave(*how: Any) -> Any:

@@ -29,6 +29,7 @@ from pydantic_core import core_schema as cs
 
 from mcp_core import codec
 from mcp_core.codec import is_array, is_object
+from mcp_core.json_types import JSONObject
 from mcp_typed.foreign import adapted
 from mcp_typed.json_schema import drop_impossible_names, fits, rooted
 from mcp_typed.plain import TooDeep, Unsendable, find_non_finite, refuse, to_builtins
@@ -55,7 +56,7 @@ class Shape:
         self._config: Any = config
         # Classes within keep validators and serializers of their own, made before the rewriting.
         validator = SchemaValidator(self._exact, config, _use_prebuilt=False)
-        self.validate: Callable[[Any], Any] = validator.validate_python
+        self.validate: Callable[[object], Any] = validator.validate_python
         self.validate_json: Callable[..., Any] = validator.validate_json
         self._title = validator.title
         self._is_sure = is_sure(self._exact)
@@ -64,7 +65,7 @@ class Shape:
         self._write = serializer.to_json
 
     @functools.cached_property
-    def _mend(self) -> Callable[[Any], Any]:
+    def _mend(self) -> Callable[[object], object]:
         config: Any = {"title": self._title}
         return SchemaValidator(mending(self._exact), config, _use_prebuilt=False).validate_python
 
@@ -93,14 +94,14 @@ class Shape:
                 nulls.seen = outer
         return self._scrubbed(value) if _LOST_KEY in data else data
 
-    def _tried_again(self, value: Any, exc: PydanticSerializationError) -> bytes:
+    def _tried_again(self, value: object, exc: PydanticSerializationError) -> bytes:
         """A value that could not be written as it was."""
         text = str(exc)
         if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
             raise TooDeep from None
         return self._scrubbed(value) if "surrogates" in text else self._mended(value)
 
-    def _mended(self, value: Any) -> bytes:
+    def _mended(self, value: object) -> bytes:
         """A value that did not fit as it was, read once more."""
         mended = self._mend(value)
         nulls.seen = 0
@@ -121,10 +122,10 @@ class Shape:
         return fits(self._published, plain, self._published.get("$defs", {}))
 
     @functools.cached_property
-    def _published(self) -> dict[str, Any]:
+    def _published(self) -> JSONObject:
         return json_schema(self._core, "serialization")
 
-    def _scrubbed(self, value: Any) -> bytes:
+    def _scrubbed(self, value: object) -> bytes:
         """A value with text in it that is not valid Unicode (P-13)."""
         try:
             plain = self._plain(self._mend(value))
@@ -136,12 +137,12 @@ class Shape:
         return codec.encode(plain)
 
     @functools.cached_property
-    def _plain(self) -> Callable[[Any], Any]:
+    def _plain(self) -> Callable[[object], object]:
         """Like `_write`, to plain values; keys are still as they were, for pydantic writes them with loss."""
         schema = _with_marked_keys(self._exact if self._is_sure else watched(self._exact))
         serializer = SchemaSerializer(schema, cast("Any", {**self._config, **_FINITE}), _use_prebuilt=False)
 
-        def plain(value: Any) -> Any:
+        def plain(value: object) -> object:
             return _with_keys(serializer.to_python(value, mode="json", by_alias=True, warnings="error"))
 
         return plain
@@ -154,9 +155,9 @@ _LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
 """What pydantic writes for a lone surrogate in a key of an object, without a word."""
 
 
-def _with_marked_keys(schema: Any) -> Any:
+def _with_marked_keys(schema: object) -> Any:
     """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
-    changed: dict[str, Any] = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
+    changed: JSONObject = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
     own = changed.get("serialization")
     if changed["type"] == "dict" and changed.get("keys_schema", {}).get("type", "any") in ("str", "any"):
         keys = dict(changed.get("keys_schema") or cs.any_schema())
@@ -174,20 +175,20 @@ def _marking(write: Callable[..., Any]) -> Callable[..., Any]:
     return marked
 
 
-def _marked(key: Any) -> Any:
+def _marked(key: Any) -> object:
     return key.encode("utf-8", "surrogatepass").hex() + _MARK if isinstance(key, str) else key
 
 
 _MARK: Final = ":mcp-typed-key"
 
 
-def _all_marked(value: Any) -> Any:
+def _all_marked(value: object) -> object:
     if is_object(value):
         return {_marked(key): _all_marked(item) for key, item in value.items()}
     return [_all_marked(item) for item in value] if is_array(value) else value
 
 
-def _with_keys(value: Any) -> Any:
+def _with_keys(value: object) -> object:
     if is_object(value):
         return {_unmarked(key): _with_keys(item) for key, item in value.items()}
     return [_with_keys(item) for item in value] if is_array(value) else value
@@ -214,7 +215,7 @@ _FIELD: Final = re.compile(r"field_name='([^']{1,100})'")
 _FINITE: Final = {"ser_json_inf_nan": "constants"}
 
 
-def core_schema(annotation: Any) -> CoreSchema:
+def core_schema(annotation: object) -> CoreSchema:
     """The core schema of what leaves under this annotation.
 
     Raises:
@@ -226,7 +227,7 @@ def core_schema(annotation: Any) -> CoreSchema:
 # --- rewriting a core schema ----------------------------------------------------------------------
 
 
-def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
+def rewritten(schema: Any, config: JSONObject | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.
 
     A model's own `ser_json_bytes`, `val_json_bytes` and `ser_json_inf_nan` stand.
@@ -234,7 +235,7 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     kind = schema.get("type")
     own = schema.get("config")
     config = {**(config or {}), **(own or {})}
-    changed: dict[str, Any] = dict(schema)
+    changed: JSONObject = dict(schema)
     if own is not None:
         changed["config"] = {**_FINITE, **own}
     for name in SINGLE:
@@ -260,7 +261,7 @@ def rewritten(schema: Any, config: dict[str, Any] | None = None) -> Any:
     return changed
 
 
-def _choice(item: Any, config: dict[str, Any]) -> Any:
+def _choice(item: Any, config: JSONObject) -> Any:
     if isinstance(item, tuple):
         schema, label = cast("tuple[Any, Any]", item)
         return rewritten(schema, config), label
@@ -271,7 +272,7 @@ def _choice(item: Any, config: dict[str, Any]) -> Any:
 _UNTYPED: Final = cs.plain_serializer_function_ser_schema(lambda value: to_builtins(value), when_used="json")
 
 
-def _base64(schema: dict[str, Any], config: dict[str, Any]) -> Any:
+def _base64(schema: JSONObject, config: JSONObject) -> Any:
     read = "val_json_bytes" not in config
     write = "ser_json_bytes" not in config and "serialization" not in schema
     ref = schema.pop("ref", None)
@@ -284,7 +285,7 @@ def _base64(schema: dict[str, Any], config: dict[str, Any]) -> Any:
     )
 
 
-def _literal(schema: dict[str, Any]) -> Any:
+def _literal(schema: JSONObject) -> Any:
     """A literal of enum members takes their values from JSON, which pydantic refuses."""
     members = [item for item in schema["expected"] if isinstance(item, enum.Enum)]
     if not members:
@@ -297,7 +298,7 @@ def _literal(schema: dict[str, Any]) -> Any:
     return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema))
 
 
-def _flag(schema: dict[str, Any]) -> Any:
+def _flag(schema: JSONObject) -> Any:
     """A flag takes its numbers from the keys of a JSON object too, where they are texts."""
     ref = schema.pop("ref", None)
     from_json: Any = cs.no_info_before_validator_function(_number_in, cast("Any", dict(schema)))
@@ -341,7 +342,7 @@ class _Generator(GenerateJsonSchema):
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 - as pydantic declares it
 
-    def bytes_schema(self, schema: cs.BytesSchema) -> dict[str, Any]:
+    def bytes_schema(self, schema: cs.BytesSchema) -> JSONObject:
         """Text that holds bytes."""
         shown = super().bytes_schema(schema)
         if self._config.ser_json_bytes == "utf8":
@@ -352,7 +353,7 @@ class _Generator(GenerateJsonSchema):
                 shown["maxLength"] = 4 * -(-shown["maxLength"] // 3)
         return shown
 
-    def enum_schema(self, schema: cs.EnumSchema) -> dict[str, Any]:
+    def enum_schema(self, schema: cs.EnumSchema) -> JSONObject:
         """The values of an enum; those of a flag may be combined, so that no list has them all."""
         shown = super().enum_schema(schema)
         if issubclass(schema["cls"], enum.Flag):
@@ -360,7 +361,7 @@ class _Generator(GenerateJsonSchema):
             shown["type"] = "integer"
         return shown
 
-    def float_schema(self, schema: cs.FloatSchema) -> dict[str, Any]:
+    def float_schema(self, schema: cs.FloatSchema) -> JSONObject:
         """A number, or what the author's configuration writes for one that JSON does not have."""
         shown = super().float_schema(schema)
         instead = _INSTEAD.get(self._config.config_dict.get("ser_json_inf_nan", ""))
@@ -368,13 +369,13 @@ class _Generator(GenerateJsonSchema):
             return shown
         return {"anyOf": [shown, instead]}
 
-    def ser_schema(self, schema: Any) -> dict[str, Any] | None:
+    def ser_schema(self, schema: Any) -> JSONObject | None:
         """What a serializer gives: anything, where its author did not declare it."""
         shown = super().ser_schema(schema)
         unknown = shown is None and schema["type"] in ("function-plain", "function-wrap")
         return {} if unknown and is_of_author(schema["function"]) else shown
 
-    def encode_default(self, dft: Any) -> Any:
+    def encode_default(self, dft: object) -> object:
         """A default as the model reads it."""
         try:
             plain = to_builtins(dft, refuse)
@@ -386,13 +387,13 @@ class _Generator(GenerateJsonSchema):
         return plain
 
 
-_INSTEAD: Final[dict[str, dict[str, Any]]] = {
+_INSTEAD: Final[dict[str, JSONObject]] = {
     "strings": {"type": "string", "enum": ["NaN", "Infinity", "-Infinity"]},
     "null": {"type": "null"},
 }
 
 
-def json_schema(core: CoreSchema, mode: Mode) -> dict[str, Any]:
+def json_schema(core: CoreSchema, mode: Mode) -> JSONObject:
     """The JSON Schema of a core schema, by alias; a recursive root stands beside its `$defs`.
 
     Raises:

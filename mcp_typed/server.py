@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, overl
 
 from msgspec import Raw
 
-from mcp_core import RequestContext, Server, codec, request_meta
+from mcp_core import Server, codec, request_meta
 from mcp_core import types as t
+from mcp_core.context import AnyContext
 from mcp_core.dispatch import Middleware
 from mcp_core.errors import InvalidParams
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import ErrorResponse, Response, decode_frame
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.request_state import RequestStateSigner
@@ -212,9 +214,9 @@ class MCPServer:
         *,
         title: str | None = None,
         description: str | None = None,
-        annotations: t.ToolAnnotations | dict[str, Any] | None = None,
+        annotations: t.ToolAnnotations | JSONObject | None = None,
         icons: list[t.Icon] | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
         structured_output: bool | None = None,
         run: Run | None = None,
         timeout: float | None = None,
@@ -305,7 +307,7 @@ class MCPServer:
         return [tool.listed for tool in self._tools.values()]
 
     async def call_tool(
-        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any] | None = None
+        self, name: str, arguments: JSONObject | None = None, context: Context[Any] | None = None
     ) -> t.CallToolResult:
         """Call a tool, for a test or from another tool (which then passes its context on).
 
@@ -329,7 +331,7 @@ class MCPServer:
             raise ToolError(text) from (failures[-1] if failures else None)
         return result
 
-    async def _call(self, name: str, arguments: dict[str, Any] | None, context: Context[Any]) -> t.CallToolResult:
+    async def _call(self, name: str, arguments: JSONObject | None, context: Context[object]) -> t.CallToolResult:
         raw = Raw(codec.encode(arguments or {}))
         result = self._on_call_tool(context.request_context, t.RawCallToolParams(name=name, arguments=raw))
         if inspect.isawaitable(result):
@@ -338,9 +340,9 @@ class MCPServer:
             raise ToolError(f"{name} asks the client for input, which a call from another tool cannot pass on")
         return result
 
-    async def _call_alone(self, name: str, arguments: dict[str, Any] | None) -> t.CallToolResult:
-        params: dict[str, Any] = {"name": name, "arguments": arguments or {}, "_meta": _META_OF_NOBODY}
-        request: dict[str, Any] = {"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params}
+    async def _call_alone(self, name: str, arguments: JSONObject | None) -> t.CallToolResult:
+        params: JSONObject = {"name": name, "arguments": arguments or {}, "_meta": _META_OF_NOBODY}
+        request: JSONObject = {"jsonrpc": "2.0", "id": 0, "method": "tools/call", "params": params}
         answer = await self.server.handle(codec.encode(request))
         response = decode_frame(answer or b"")
         if isinstance(response, ErrorResponse):
@@ -364,9 +366,7 @@ class MCPServer:
 
     # --- the core's hooks ---------------------------------------------------------------------
 
-    def _on_list_tools(
-        self, _ctx: RequestContext[Any], params: t.PaginatedRequestParams
-    ) -> t.Prepared[t.ListToolsResult]:
+    def _on_list_tools(self, _ctx: AnyContext, params: t.PaginatedRequestParams) -> t.Prepared[t.ListToolsResult]:
         if params.cursor is not None:
             raise InvalidParams("Unknown cursor: the list has one page")
         if self._list is None:
@@ -374,7 +374,7 @@ class MCPServer:
             self._list = t.Prepared(t.ListToolsResult(tools=tools), same_for_all=True)
         return self._list
 
-    def _on_call_tool(self, ctx: RequestContext[Any], params: t.RawCallToolParams) -> Any:
+    def _on_call_tool(self, ctx: AnyContext, params: t.RawCallToolParams) -> Any:
         tool = self._tools.get(params.name)
         if tool is None:
             raise InvalidParams(_unknown(params.name))
@@ -406,7 +406,7 @@ _TOOL_OPTIONS: Final = (
     "unknown_arguments",
 )
 
-_META_OF_NOBODY: Final[dict[str, Any]] = {
+_META_OF_NOBODY: Final[JSONObject] = {
     request_meta.PROTOCOL_VERSION: LATEST_REVISION,
     request_meta.CLIENT_CAPABILITIES: {},
 }
@@ -431,6 +431,6 @@ def _unknown(name: str) -> str:
     return f"Unknown tool: {name if len(name) <= _NAME_SHOWN else f'{name[:_NAME_SHOWN]}...'}"
 
 
-def _set_level(ctx: RequestContext[Any], params: t.SetLevelRequestParams) -> t.EmptyResult:
+def _set_level(ctx: AnyContext, params: t.SetLevelRequestParams) -> t.EmptyResult:
     # The connection has taken note of the level; there is nothing else to do.
     return t.EmptyResult()

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 
 from mcp_core import RequestContext
+from mcp_core.json_types import JSONObject
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.asking import Resolve
 from mcp_typed.cancellation import Cancellation
@@ -62,7 +63,7 @@ class HandlerPlan(msgspec.Struct, frozen=True):
     is_generator: bool
 
 
-def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool") -> HandlerPlan:
+def inspect_function(function: Callable[..., object], name: str, kind: str = "tool") -> HandlerPlan:
     """The plan of a function, method, partial or callable object.
 
     Raises:
@@ -77,7 +78,7 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
     bound = _bound_keywords(function)
     parameters: list[Parameter] = []
     injected: dict[str, Injected] = {}
-    resolved: dict[str, tuple[Resolve, Any]] = {}
+    resolved: dict[str, tuple[Resolve, object]] = {}
     for position, parameter in enumerate(signature.parameters.values()):
         annotation = hints.get(parameter.name, MISSING)
         if parameter.name in bound:
@@ -120,7 +121,7 @@ def inspect_function(function: Callable[..., Any], name: str, kind: str = "tool"
     )
 
 
-def _filled_in(annotation: Any, owner: str) -> tuple[Injected | None, Resolve | None]:
+def _filled_in(annotation: object, owner: str) -> tuple[Injected | None, Resolve | None]:
     """What fills a parameter in, if not the caller: something injected, or a resolver."""
     try:
         return _injected(annotation, owner), _resolver(annotation, owner)
@@ -128,7 +129,7 @@ def _filled_in(annotation: Any, owner: str) -> tuple[Injected | None, Resolve | 
         raise InvalidSignature(f"{owner}: its annotation cannot be resolved: there is no {exc.name!r}") from exc
 
 
-def _resolver(annotation: Any, owner: str) -> Resolve | None:
+def _resolver(annotation: object, owner: str) -> Resolve | None:
     meant = meaning(annotation)
     found = next((item for item in meant.said if isinstance(item, Resolve)), None)
     if found is None and _hides_resolver(meant.arguments, ()):
@@ -138,13 +139,13 @@ def _resolver(annotation: Any, owner: str) -> Resolve | None:
     return found
 
 
-def _wanted(annotation: Any) -> Any:
+def _wanted(annotation: object) -> object:
     """What a resolver has to give: the annotation without the `Resolve`."""
     meant = meaning(annotation)
     return meant._replace(said=tuple(item for item in meant.said if not isinstance(item, Resolve))).about(meant.bare)
 
 
-def _hides_resolver(parts: tuple[Any, ...], above: tuple[Any, ...]) -> bool:
+def _hides_resolver(parts: tuple[object, ...], above: tuple[object, ...]) -> bool:
     """Whether a `Resolve` stands somewhere inside a type, where it means nothing."""
     for part in parts:
         if part in above or len(above) > _DEEPEST:
@@ -161,7 +162,7 @@ _DEEPEST: Final = 100
 """Levels of an annotation that are looked into."""
 
 
-def _injected(annotation: Any, owner: str) -> Injected | None:
+def _injected(annotation: object, owner: str) -> Injected | None:
     """What an annotation asks for; `Context | None` and `Context[T]` ask for a context."""
     asked = [arm for arm in arms(annotation) if meaning(arm).bare not in (None, types.NoneType)]
     cls = meaning(asked[0]).cls if len(asked) == 1 else None
@@ -174,7 +175,7 @@ def _injected(annotation: Any, owner: str) -> Injected | None:
     return "cancellation" if cls is Cancellation else None
 
 
-def _own_context(cls: type[Context[Any]], owner: str) -> type[Context[Any]]:
+def _own_context(cls: type[Context[object]], owner: str) -> type[Context[object]]:
     try:
         inspect.signature(cls).bind(None)
     except TypeError as exc:
@@ -184,7 +185,7 @@ def _own_context(cls: type[Context[Any]], owner: str) -> type[Context[Any]]:
     return cls
 
 
-def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+def _called(function: Callable[..., object]) -> Callable[..., object]:
     """The function whose kind (async, generator) a call has."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -193,7 +194,7 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
     return getattr(type(function), "__call__", function)  # noqa: B004 - its signature is wanted
 
 
-def _described(function: Callable[..., Any]) -> Callable[..., Any]:
+def _described(function: Callable[..., object]) -> Callable[..., object]:
     """The function whose parameters, annotations and name a call has.
 
     `inspect.signature` looks through the objects of class-based decorators, by their
@@ -204,19 +205,19 @@ def _described(function: Callable[..., Any]) -> Callable[..., Any]:
     return _called(function)
 
 
-def _is_decorator(function: Callable[..., Any]) -> bool:
+def _is_decorator(function: Callable[..., object]) -> bool:
     """Whether it is an object around a function; functions made by `wraps` have annotations of their own."""
     return not inspect.isfunction(function) and not inspect.ismethod(function) and hasattr(function, "__wrapped__")
 
 
-def _is_object(function: Callable[..., Any]) -> bool:
+def _is_object(function: Callable[..., object]) -> bool:
     """Whether it is an object with `__call__`, which has its class's name only."""
     if isinstance(function, functools.partial) or _is_decorator(function):
         return False
     return getattr(function, "__name__", None) is None
 
 
-def _bound_keywords(function: Callable[..., Any]) -> set[str]:
+def _bound_keywords(function: Callable[..., object]) -> set[str]:
     """Keywords that a partial has filled in: its author's, not the model's."""
     bound: set[str] = set()
     while isinstance(function, functools.partial):
@@ -228,7 +229,7 @@ def _bound_keywords(function: Callable[..., Any]) -> set[str]:
 # --- annotations ------------------------------------------------------------------------------
 
 
-def type_hints(function: Callable[..., Any], owner: str) -> dict[str, Any]:
+def type_hints(function: Callable[..., object], owner: str) -> JSONObject:
     """The annotations of a callable, resolved.
 
     Names that its module does not have are looked for in its closure and in the
@@ -254,9 +255,9 @@ def type_hints(function: Callable[..., Any], owner: str) -> dict[str, Any]:
         ) from exc
 
 
-def _visible_names(function: Callable[..., Any]) -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    frames: list[dict[str, Any]] = []
+def _visible_names(function: Callable[..., object]) -> JSONObject:
+    names: JSONObject = {}
+    frames: list[JSONObject] = []
     frame: types.FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None:
         if frame.f_code.co_name != "<module>" and frame.f_globals.get("__package__") != __package__:
@@ -271,8 +272,8 @@ def _visible_names(function: Callable[..., Any]) -> dict[str, Any]:
     return names
 
 
-def _culprit(function: Callable[..., Any], local: dict[str, Any]) -> str:
-    annotations: dict[str, Any] = getattr(inspect.unwrap(function), "__annotations__", {})
+def _culprit(function: Callable[..., object], local: JSONObject) -> str:
+    annotations: JSONObject = getattr(inspect.unwrap(function), "__annotations__", {})
     for name, annotation in annotations.items():
         probe = types.FunctionType((lambda: None).__code__, getattr(inspect.unwrap(function), "__globals__", {}))
         probe.__annotations__ = {name: annotation}

@@ -16,11 +16,12 @@ import click
 from mcp_core import MCPError
 from mcp_core.client import ClientRequestContext
 from mcp_core.codec import is_object
+from mcp_core.json_types import JSONObject
 from mcp_core.types import ElicitRequestFormParams, ElicitResult
 
 __all__ = ["Questions"]
 
-_KINDS: Final[dict[str, Any]] = {"integer": int, "number": float, "boolean": bool}
+_KINDS: Final[JSONObject] = {"integer": int, "number": float, "boolean": bool}
 
 
 class Questions:
@@ -37,8 +38,8 @@ class Questions:
 
     def elicit(self, _ctx: ClientRequestContext, params: Any) -> ElicitResult:
         """Answer an elicitation."""
-        schema: dict[str, Any] = params.requested_schema if isinstance(params, ElicitRequestFormParams) else {}
-        fields: dict[str, Any] = schema.get("properties", {})
+        schema: JSONObject = params.requested_schema if isinstance(params, ElicitRequestFormParams) else {}
+        fields: JSONObject = schema.get("properties", {})
         asked = f"{params.message!r}" + (f" ({', '.join(map(_described, fields.items()))})" if fields else "")
         if not self._on_terminal:
             self.unanswered.append(f"the tool asks {asked}: answers are read from a terminal only")
@@ -82,7 +83,7 @@ def _interrupted() -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _described(field: tuple[str, Any]) -> str:
+def _described(field: tuple[str, object]) -> str:
     name, schema = field
     kind = schema.get("type", "string") if is_object(schema) else "string"
     return f"{name}: {kind}"
@@ -94,8 +95,8 @@ def _visited(url: str) -> ElicitResult:
     return ElicitResult(action="accept" if agreed else "decline")
 
 
-def _filled(fields: dict[str, Any], required: list[str]) -> ElicitResult:
-    content: dict[str, Any] = {}
+def _filled(fields: JSONObject, required: list[str]) -> ElicitResult:
+    content: JSONObject = {}
     for name, schema in fields.items():
         answer = _asked(name, schema if is_object(schema) else {}, needed=name in required)
         if answer is not None:
@@ -103,7 +104,7 @@ def _filled(fields: dict[str, Any], required: list[str]) -> ElicitResult:
     return ElicitResult(action="accept", content=content)
 
 
-def _asked(name: str, schema: dict[str, Any], *, needed: bool) -> Any:
+def _asked(name: str, schema: JSONObject, *, needed: bool) -> object:
     """Ask for one field until the answer fits; an empty one leaves an optional field out."""
     described = schema.get("description") or schema.get("title")
     text = f"{name} ({described})" if described and described != name else name
@@ -123,13 +124,13 @@ def _joined(default: Any) -> str:
     return ", ".join(str(one) for one in default or ())
 
 
-def _choices(schema: dict[str, Any]) -> list[str]:
-    titled: list[Any] = schema.get("oneOf") or schema.get("anyOf") or []
-    given: list[Any] = schema.get("enum") or [one["const"] for one in titled if is_object(one) and "const" in one]
+def _choices(schema: JSONObject) -> list[str]:
+    titled: list[object] = schema.get("oneOf") or schema.get("anyOf") or []
+    given: list[object] = schema.get("enum") or [one["const"] for one in titled if is_object(one) and "const" in one]
     return [str(choice) for choice in given]
 
 
-def _optional(kind: Any) -> Any:
+def _optional(kind: object) -> Any:
     """The same, with nothing at all let through."""
     convert = cast("Callable[[str], Any]", click.types.convert_type(kind))
 

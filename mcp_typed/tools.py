@@ -16,8 +16,10 @@ from typing import Any, Final
 import msgspec
 from pydantic import ValidationError
 
-from mcp_core import MCPError, RequestContext, codec
+from mcp_core import MCPError, codec
 from mcp_core import types as t
+from mcp_core.context import AnyContext
+from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
 from mcp_typed.arguments import Arguments
@@ -50,13 +52,13 @@ class FunctionTool:
 
     def __init__(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         policy: Policy,
         *,
         name: str | None = None,
         description: str | None = None,
         structured_output: bool | None = None,
-        **listed: Any,
+        **listed: object,
     ) -> None:
         """`listed` are further options that `tools/list` shows: title, annotations, icons, meta.
 
@@ -110,7 +112,7 @@ class FunctionTool:
 
     # --- a call ----------------------------------------------------------------------------------
 
-    def call(self, ctx: RequestContext[Any], params: t.RawCallToolParams) -> Any:
+    def call(self, ctx: AnyContext, params: t.RawCallToolParams) -> object:
         """Call it: the result, or what to await for it.
 
         Whatever goes wrong inside becomes a result that the model can read; only an
@@ -134,7 +136,7 @@ class FunctionTool:
             return self._failures.raised(ctx, exc)
         return self._awaited(ctx, lambda: value, {}) if inspect.isawaitable(value) else self._sent(ctx, value)
 
-    def _retry_leniently(self, ctx: RequestContext[Any], params: t.RawCallToolParams, first: Exception) -> Any:
+    def _retry_leniently(self, ctx: AnyContext, params: t.RawCallToolParams, first: Exception) -> object:
         """Return the arguments after all, or the result that says what is wrong with them, or what to await for it."""
         try:
             if not isinstance(first, ValidationError):
@@ -147,7 +149,7 @@ class FunctionTool:
         except Exception as exc:  # a validator of the author's
             return self._failures.crashed(ctx, exc)
 
-    async def _called(self, ctx: RequestContext[Any], params: t.RawCallToolParams, keywords: dict[str, Any]) -> Any:
+    async def _called(self, ctx: AnyContext, params: t.RawCallToolParams, keywords: JSONObject) -> object:
         try:
             if self._is_plain_call:
                 value = await self._runner.call(self.plan, keywords)
@@ -157,7 +159,7 @@ class FunctionTool:
             return self._failures.raised(ctx, exc)
         return self._sent(ctx, value)
 
-    async def _awaited(self, ctx: RequestContext[Any], function: Callable[..., Any], keywords: dict[str, Any]) -> Any:
+    async def _awaited(self, ctx: AnyContext, function: Callable[..., Any], keywords: JSONObject) -> Any:
         try:
             value = await function(**keywords)
             if type(value) is self._scalar:  # as `_sent` does, one call earlier
@@ -166,7 +168,7 @@ class FunctionTool:
             return self._failures.raised(ctx, exc)
         return self._sent(ctx, value)
 
-    def _sent(self, ctx: RequestContext[Any], value: Any) -> Any:
+    def _sent(self, ctx: AnyContext, value: Any) -> Any:
         """The result for a returned value, or what is wrong with it."""
         try:
             return scalar_result(value) if type(value) is self._scalar else self._returns.result(value)
@@ -181,7 +183,7 @@ class FunctionTool:
 
     # --- arguments that do not fit --------------------------------------------------------------
 
-    def _invalid(self, ctx: RequestContext[Any], exc: ValidationError, params: t.RawCallToolParams) -> Any:
+    def _invalid(self, ctx: AnyContext, exc: ValidationError, params: t.RawCallToolParams) -> Any:
         hook = self.policy.on_invalid_arguments
         _log.debug("tool %s refused its arguments: %s", self.name, _names_in(params.arguments))
         if hook is None:
@@ -194,7 +196,7 @@ class FunctionTool:
         except Exception as fault:
             return self._failures.crashed(ctx, fault)
 
-    async def _said_later(self, ctx: RequestContext[Any], exc: ValidationError, said: Any) -> t.CallToolResult:
+    async def _said_later(self, ctx: AnyContext, exc: ValidationError, said: Any) -> t.CallToolResult:
         try:
             return self._said(exc, await said)
         except BaseException as fault:

@@ -26,6 +26,7 @@ from pydantic_core import PydanticSerializationUnexpectedValue, SchemaValidator,
 from pydantic_core import core_schema as cs
 
 from mcp_core.codec import is_array, is_object
+from mcp_core.json_types import JSONObject
 from mcp_typed.plain import to_builtins
 
 __all__ = ["MANY", "SINGLE", "is_of_author", "is_sure", "mending", "nulls", "watched", "with_parts"]
@@ -51,14 +52,14 @@ MANY: Final = ("fields", "choices", "steps", "definitions", "computed_fields", "
 """Members that hold several, in a list or a dict. A choice may carry a label."""
 
 
-def with_parts(schema: Any, change: Callable[[Any, str], Any]) -> dict[str, Any]:
+def with_parts(schema: Any, change: Callable[[object, str], object]) -> JSONObject:
     """Return a copy of a core schema with its parts changed; `change` is given the member that a part stands in."""
-    changed: dict[str, Any] = dict(schema)
+    changed: JSONObject = dict(schema)
 
-    def each(item: Any, name: str) -> Any:
+    def each(item: object, name: str) -> object:
         if isinstance(item, tuple):  # a choice and its label
             part, label = cast("tuple[Any, Any]", item)
-            changed_part: Any = change(part, name)
+            changed_part: object = change(part, name)
             return cast("Any", changed_part) if isinstance(changed_part, tuple) else (changed_part, label)
         return change(item, name) if is_object(item) else item
 
@@ -72,12 +73,12 @@ def with_parts(schema: Any, change: Callable[[Any, str], Any]) -> dict[str, Any]
     return changed
 
 
-def is_of_author(function: Any) -> bool:
+def is_of_author(function: object) -> bool:
     """Whether a validator or serializer was written neither by pydantic nor here."""
     return not _module_of(function).startswith(("pydantic", "mcp_typed.")) and repr(function) != _OF_PATTERNS
 
 
-def _module_of(function: Any) -> str:
+def _module_of(function: object) -> str:
     function = getattr(function, "func", function)
     return str(getattr(function, "__module__", None) or type(function).__module__)
 
@@ -106,11 +107,11 @@ class Nulls(threading.local):
 nulls: Final = Nulls()
 
 
-def is_sure(schema: Any) -> bool:
+def is_sure(schema: object) -> bool:
     """Whether all values of a core schema are just what was validated, and are written by pydantic alone."""
     sure = not _is_source(schema)
 
-    def look(inner: Any, name: str) -> Any:
+    def look(inner: object, name: str) -> object:
         nonlocal sure
         sure = sure and not (_gives_anything(inner) if name == "serialization" else not is_sure(inner))
         return inner
@@ -219,7 +220,7 @@ def _looked_at(schema: Any) -> Any:
     return schema
 
 
-def _with_look(schema: Any, look: Callable[[Any], Any]) -> Any:
+def _with_look(schema: Any, look: Callable[[object], object]) -> Any:
     """A schema whose values are given to a function before they are written."""
     rest = {name: value for name, value in schema.items() if name != "ref"}
     return {**schema, "serialization": cs.plain_serializer_function_ser_schema(look, return_schema=cast("Any", rest))}
@@ -229,13 +230,13 @@ def _refused(value: Any) -> PydanticSerializationUnexpectedValue:
     return PydanticSerializationUnexpectedValue(f"a value of type {type(value).__name__} does not fit")
 
 
-def _counted(value: Any) -> Any:
+def _counted(value: object) -> object:
     if value is None:
         nulls.seen += 1
     return value
 
 
-def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
+def _look_at_instance(schema: Any) -> Callable[[object], object] | None:
     """A look for members that a model lacks, which `model_construct` allows, and for those that are `None`.
 
     The members of a dataclass are read one by one: it need not be asked whether they exist.
@@ -247,22 +248,22 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
     if schema["type"] == "dataclass":
         return _counting(attrgetter(*nullable), len(nullable)) if nullable else None
     # What is cached in an instance stands among its members.
-    mro: tuple[type[Any], ...] = cls.__mro__
-    defined: list[Any] = [item for base in mro for item in vars(base).values()]
+    mro: tuple[type[object], ...] = cls.__mro__
+    defined: list[object] = [item for base in mro for item in vars(base).values()]
     caches = any(isinstance(item, functools.cached_property) for item in defined)
 
-    def is_whole(value: Any) -> bool:
+    def is_whole(value: object) -> bool:
         return isinstance(value, cls) and names <= value.__dict__.keys()
 
     # One call for each instance is what this costs, so what they have in common is written three times.
     # The first two questions are the cheap ones, and nearly always enough.
 
-    def look(value: Any) -> Any:
+    def look(value: object) -> object:
         if (type(value) is not cls or len(value.__dict__) != count or caches) and not is_whole(value):
             raise _refused(value)
         return value
 
-    def look_at_one(value: Any) -> Any:
+    def look_at_one(value: object) -> object:
         members = value.__dict__
         if (type(value) is not cls or len(members) != count or caches) and not is_whole(value):
             raise _refused(value)
@@ -270,7 +271,7 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
             nulls.seen += 1
         return value
 
-    def look_at_several(value: Any) -> Any:
+    def look_at_several(value: object) -> object:
         members = value.__dict__
         if (type(value) is not cls or len(members) != count or caches) and not is_whole(value):
             raise _refused(value)
@@ -285,10 +286,10 @@ def _look_at_instance(schema: Any) -> Callable[[Any], Any] | None:
     return look_at_one if len(nullable) == 1 else look_at_several
 
 
-def _counting(read: Callable[[Any], Any], count: int) -> Callable[[Any], Any]:
+def _counting(read: Callable[[Any], Any], count: int) -> Callable[[object], object]:
     """A look that counts which of these members are `None`, cheaper than one at each member."""
 
-    def look(value: Any) -> Any:
+    def look(value: object) -> object:
         members = read(value)
         if count == 1:
             nulls.seen += members is None
@@ -317,8 +318,8 @@ def _required(schema: Any) -> frozenset[str]:
     return frozenset(name for name, field in schema["fields"].items() if field.get("required", total))
 
 
-def _complete(required: frozenset[str]) -> Callable[[Any], Any]:
-    def look(value: Any) -> Any:
+def _complete(required: frozenset[str]) -> Callable[[object], object]:
+    def look(value: object) -> object:
         if isinstance(value, dict) and not required <= value.keys():
             raise _refused(cast("Any", value))
         return cast("Any", value)
@@ -326,10 +327,10 @@ def _complete(required: frozenset[str]) -> Callable[[Any], Any]:
     return look
 
 
-def _one_of(expected: list[Any]) -> Callable[[Any], Any]:
-    allowed: set[Any] = {(cast("Any", type(item)), item) for item in expected}
+def _one_of(expected: list[object]) -> Callable[[object], object]:
+    allowed: set[object] = {(cast("Any", type(item)), item) for item in expected}
 
-    def look(value: Any) -> Any:
+    def look(value: object) -> object:
         try:
             fits = (type(value), value) in allowed
         except TypeError:
@@ -343,8 +344,8 @@ def _one_of(expected: list[Any]) -> Callable[[Any], Any]:
     return look
 
 
-def _of_length(least: int, most: int | None) -> Callable[[Any], Any]:
-    def look(value: Any) -> Any:
+def _of_length(least: int, most: int | None) -> Callable[[object], object]:
+    def look(value: Any) -> object:
         if not hasattr(value, "__len__") or len(value) < least or (most is not None and len(value) > most):
             raise _refused(value)
         return value
@@ -352,10 +353,10 @@ def _of_length(least: int, most: int | None) -> Callable[[Any], Any]:
     return look
 
 
-def _within(bounds: Any) -> Callable[[Any], Any]:
+def _within(bounds: Any) -> Callable[[object], object]:
     fits = SchemaValidator(bounds).isinstance_python
 
-    def look(value: Any) -> Any:
+    def look(value: object) -> object:
         if not fits(value):
             raise _refused(value)
         return value
@@ -363,8 +364,8 @@ def _within(bounds: Any) -> Callable[[Any], Any]:
     return look
 
 
-def _sequence(write: Callable[..., Any]) -> Callable[..., Any]:
-    def look(value: Any, handler: Any, info: Any) -> Any:
+def _sequence(write: Callable[..., object]) -> Callable[..., object]:
+    def look(value: object, handler: object, info: object) -> object:
         if not isinstance(value, Sequence) or isinstance(value, str | bytes):
             raise _refused(cast("Any", value))
         return write(cast("Any", value), handler, info)
@@ -402,7 +403,7 @@ def _mending_part(schema: Any, name: str) -> Any:
     return mending(schema) if label is None else (mending(schema), label.__name__)
 
 
-def _if_possible(value: Any, read: Callable[[Any], Any]) -> Any:
+def _if_possible(value: object, read: Callable[[object], object]) -> object:
     try:
         return read(value)
     except ValidationError:
@@ -411,8 +412,8 @@ def _if_possible(value: Any, read: Callable[[Any], Any]) -> Any:
         return value
 
 
-def _members_read(schema: Any) -> Any:
-    cls: Any = schema["cls"]
+def _members_read(schema: Any) -> object:
+    cls: object = schema["cls"]
     if schema.get("root_model"):
         inner = schema["schema"]
         read = _reader(cls, lambda value: value.root, lambda value, root: _with_members(value, {"root": root}))
@@ -427,9 +428,9 @@ def _members_read(schema: Any) -> Any:
 
 
 def _reader(
-    cls: Any, take: Callable[[Any], Any], put: Callable[[Any, Any], Any]
-) -> Callable[[Any, Callable[[Any], Any]], Any]:
-    def read(value: Any, validate: Callable[[Any], Any]) -> Any:
+    cls: Any, take: Callable[[Any], Any], put: Callable[[Any, Any], object]
+) -> Callable[[object, Callable[[object], object]], object]:
+    def read(value: object, validate: Callable[[object], object]) -> object:
         if not isinstance(value, cls):
             value = _validator_of(cls).validate_python(value)
         return put(value, validate(take(value)))
@@ -442,7 +443,7 @@ def _validator_of(cls: Any) -> Any:
     return getattr(cls, "__pydantic_validator__", None) or TypeAdapter(cls).validator
 
 
-def _fields_of(schema: Any) -> dict[str, Any]:
+def _fields_of(schema: Any) -> JSONObject:
     """The members of an instance that are written, by the names of its attributes."""
     inner = schema["schema"]
     while "fields" not in inner:
@@ -457,13 +458,13 @@ def _without_default(schema: Any) -> Any:
     return _without_default(schema["schema"]) if schema["type"] == "default" and "ref" not in schema else schema
 
 
-def _members(value: Any, names: list[str]) -> dict[str, Any]:
+def _members(value: Any, names: list[str]) -> JSONObject:
     missing = object()
     read = {name: getattr(value, name, missing) for name in names}
     return {name: member for name, member in read.items() if member is not missing}
 
 
-def _with_members(value: Any, members: dict[str, Any]) -> Any:
+def _with_members(value: Any, members: JSONObject) -> Any:
     """The instance, or a copy of it where a member has become another."""
     missing = object()
     changed = {name: member for name, member in members.items() if getattr(value, name, missing) is not member}

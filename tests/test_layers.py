@@ -28,6 +28,7 @@ SUBPACKAGES = (
 )
 
 CORE = (
+    ("json_types",),
     ("errors", "revisions", "queue_logger", "channel", "auth", "close_callbacks"),
     ("codec", "process_exit"),
     ("parameter_headers", "forms"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 from mcp_core.queue_logger import QueueLogger
 
@@ -18,6 +18,7 @@ __all__ = [
     "Backend",
     "BackgroundTask",
     "Pollable",
+    "Work",
     "Timer",
     "Future",
     "current_backend",
@@ -32,6 +33,10 @@ __all__ = [
 ]
 
 _log = QueueLogger(__name__)
+
+
+Work: TypeAlias = Coroutine[Any, Any, None]
+"""A coroutine that is run for its effect."""
 
 
 class BackgroundTask(Protocol):
@@ -74,7 +79,7 @@ class Pollable(Protocol):
 class Future(Protocol):
     """One task waiting for one value or failure. The first of them wins; later ones are ignored."""
 
-    def set_result(self, value: Any) -> None:
+    def set_result(self, value: object) -> None:
         """Wake the task with a value."""
         ...
 
@@ -93,7 +98,7 @@ class Backend(Protocol):
     Used from the loop's own thread only, except for `call_threadsafe`.
     """
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> BackgroundTask:
+    def spawn(self, work: Work, done: Callable[[], None] | None = None) -> BackgroundTask:
         """Run a coroutine that lets no exception out.
 
         `done` is called when it has ended, even if it was cancelled before it started.
@@ -230,7 +235,7 @@ _detached: set[Any] = set()
 """asyncio keeps only a weak reference to its tasks."""
 
 
-def spawn_detached(run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+def spawn_detached(run: Callable[[], Work]) -> None:
     """Run a coroutine that lets no exception out, detached, on the running loop."""
     if running_library() == "trio":
         import trio

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
 
-from mcp_core.backend import current_task, holds, raise_cancelled
+from mcp_core.backend import Work, current_task, holds, raise_cancelled
 from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["PATIENCE", "AsyncioBackend"]
@@ -31,7 +31,7 @@ class AsyncioBackend:
         self._loop = asyncio.get_running_loop()
         self._jobs: set[_BackgroundTask] = set()
         self._new_task = _task_maker(self._loop)
-        self.call_soon: Callable[[Callable[[], None]], Any] = self._loop.call_soon
+        self.call_soon: Callable[[Callable[[], None]], object] = self._loop.call_soon
 
     @classmethod
     @asynccontextmanager
@@ -61,7 +61,7 @@ class AsyncioBackend:
         if self._jobs:
             _log.error("%d handlers go on after their cancellation; they are left behind", len(self._jobs))
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _BackgroundTask:
+    def spawn(self, work: Work, done: Callable[[], None] | None = None) -> _BackgroundTask:
         job = _BackgroundTask(self._jobs, work, done)
         self._jobs.add(job)
         job.task = self._new_task(job.run())
@@ -88,7 +88,7 @@ class AsyncioBackend:
         return _Watch(self._loop.add_writer, self._loop.remove_writer, fd, call)
 
 
-def _task_maker(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]:
+def _task_maker(loop: asyncio.AbstractEventLoop) -> Callable[[Work], asyncio.Task[None]]:
     """The cheapest way to a task: the loop's own only where somebody has made it another."""
     if loop.get_task_factory() is not None:
         return loop.create_task
@@ -109,9 +109,7 @@ class _BackgroundTask:
 
     task: asyncio.Task[None]
 
-    def __init__(
-        self, jobs: set[_BackgroundTask], work: Coroutine[Any, Any, None], done: Callable[[], None] | None
-    ) -> None:
+    def __init__(self, jobs: set[_BackgroundTask], work: Work, done: Callable[[], None] | None) -> None:
         self._jobs = jobs
         self._work = work
         self._done = done
@@ -169,7 +167,7 @@ class _Future:
     def __init__(self, future: asyncio.Future[Any]) -> None:
         self._future = future
 
-    def set_result(self, value: Any) -> None:
+    def set_result(self, value: object) -> None:
         if not self._future.done():
             self._future.set_result(value)
 
@@ -179,13 +177,13 @@ class _Future:
             # The waiting task may be gone; asyncio would report the failure as never retrieved.
             self._future.exception()
 
-    async def wait(self) -> Any:
+    async def wait(self) -> object:
         return await self._future
 
 
 class _Watch:
     def __init__(
-        self, add: Callable[..., Any], remove: Callable[[int], Any], fd: int, call: Callable[[], None]
+        self, add: Callable[..., object], remove: Callable[[int], object], fd: int, call: Callable[[], None]
     ) -> None:
         self._add, self._remove, self._fd, self._call = add, remove, fd, call
         self._watching = False

@@ -29,7 +29,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-from mcp_core.backend import running_library
+from mcp_core.backend import Work, running_library
 
 __all__ = [
     "Interruptible",
@@ -49,7 +49,7 @@ class Interruptible(Protocol):
         """Whether somebody asked it to end."""
         ...
 
-    async def finish(self) -> Any:
+    async def finish(self) -> object:
         """Do it, in the task that made it interruptible; the value, or `None` if it was interrupted."""
         ...
 
@@ -63,11 +63,11 @@ class SuspendedCoroutine:
 
     __slots__ = ("_steps", "_waits_for")
 
-    def __init__(self, steps: Any, waits_for: Any) -> None:
+    def __init__(self, steps: Any, waits_for: object) -> None:
         self._steps = steps
         self._waits_for = waits_for
 
-    def __await__(self) -> Generator[Any, Any, Any]:
+    def __await__(self) -> Generator[object, object, object]:
         waits_for = self._waits_for
         try:
             while True:
@@ -88,7 +88,7 @@ class SuspendedCoroutine:
         self._steps.close()
 
 
-def start_eagerly(work: Coroutine[Any, Any, Any]) -> tuple[bool, Any]:
+def start_eagerly(work: Coroutine[object, object, object]) -> tuple[bool, object]:
     """Make the first step of a coroutine: `True` and its value, or `False` and what is to be awaited for it.
 
     In the task that awaits the rest, and only where `supports_eager_start()`.
@@ -160,9 +160,7 @@ class _OnTrio:
 
 
 @asynccontextmanager
-async def background_tasks(
-    *works: Callable[[], Coroutine[Any, Any, None]], delay: float = 0.0
-) -> AsyncGenerator[None, None]:
+async def background_tasks(*works: Callable[[], Work], delay: float = 0.0) -> AsyncGenerator[None, None]:
     """Other work while the body runs, ended with it.
 
     On asyncio without a scope around the body, whose own scopes may be open already; and

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import trio
 
-from mcp_core.backend import current_task, holds, raise_cancelled
+from mcp_core.backend import Work, current_task, holds, raise_cancelled
 from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["TrioBackend"]
@@ -45,7 +45,7 @@ class TrioBackend:
             raise RuntimeError("this backend has no tasks of its own")
         return self._own
 
-    def spawn(self, work: Coroutine[Any, Any, None], done: Callable[[], None] | None = None) -> _BackgroundTask:
+    def spawn(self, work: Work, done: Callable[[], None] | None = None) -> _BackgroundTask:
         task = _BackgroundTask(done)
         try:
             self._nursery.start_soon(task.run, work)
@@ -96,7 +96,7 @@ class _BackgroundTask:
         self._done = done
         self._task: trio.lowlevel.Task | None = None
 
-    async def run(self, work: Coroutine[Any, Any, None]) -> None:
+    async def run(self, work: Work) -> None:
         self._task = trio.lowlevel.current_task()
         try:
             with self._scope:
@@ -143,10 +143,10 @@ class _Timer:
 class _Future:
     def __init__(self) -> None:
         self._ready = trio.Event()
-        self._value: Any = None
+        self._value: object = None
         self._error: BaseException | None = None
 
-    def set_result(self, value: Any) -> None:
+    def set_result(self, value: object) -> None:
         if not self._ready.is_set():
             self._value = value
             self._ready.set()
@@ -156,7 +156,7 @@ class _Future:
             self._error = error
             self._ready.set()
 
-    async def wait(self) -> Any:
+    async def wait(self) -> object:
         await self._ready.wait()
         if self._error is not None:
             raise self._error

@@ -59,7 +59,7 @@ class ResponseCache:
         self._changes: dict[str, int] = {}
 
     @staticmethod
-    def key(method: str, params: Any) -> tuple[str, bytes] | None:
+    def key(method: str, params: object) -> tuple[str, bytes] | None:
         """What makes two requests the same: method and params, `_meta` aside.
 
         `None` for a round of a call that asks for input: its result is for this call alone (R-CACHE-05).

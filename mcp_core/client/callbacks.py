@@ -16,6 +16,7 @@ from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.backend import has_running_loop, is_cancellation
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
+from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["Callbacks", "ClientRequestContext", "pass_on"]
@@ -32,7 +33,7 @@ class ClientRequestContext(msgspec.Struct):
     client: Any
     request_id: t.RequestId
     method: str
-    meta: dict[str, Any] | None = None
+    meta: JSONObject | None = None
 
 
 Elicit: TypeAlias = Callable[[ClientRequestContext, t.ElicitRequestParams], Any]
@@ -56,7 +57,7 @@ class Callbacks(msgspec.Struct):
             roots=None if self.list_roots is None else t.RootsCapability(list_changed=True),
         )
 
-    async def answer(self, ctx: ClientRequestContext, params: Any) -> Any:
+    async def answer(self, ctx: ClientRequestContext, params: object) -> object:
         """The result of one of the three methods; `params` is its JSON form.
 
         Raises:

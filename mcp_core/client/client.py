@@ -16,7 +16,7 @@ from msgspec import Raw
 
 from mcp_core import codec, projection
 from mcp_core import types as t
-from mcp_core.backend import Backend, open_backend
+from mcp_core.backend import Backend, Work, open_backend
 from mcp_core.channel import Channel
 from mcp_core.client.cache import CACHE_BYTES, ResponseCache
 from mcp_core.client.callbacks import Callbacks, ClientRequestContext, Elicit, ListRoots, Sample
@@ -40,6 +40,7 @@ from mcp_core.errors import (
     RequestTimeout,
     UnsupportedProtocolVersion,
 )
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import Notification, Request, RequestId, encode_error, encode_notification, encode_response
 from mcp_core.methods import METHODS
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
@@ -82,7 +83,7 @@ _log = QueueLogger(__name__)
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Any]
 LogSink: TypeAlias = Callable[[t.LoggingMessageNotificationParams], Any]
-MessageSink: TypeAlias = Callable[[str, dict[str, Any]], Any]
+MessageSink: TypeAlias = Callable[[str, JSONObject], Any]
 _Begin: TypeAlias = Callable[[Request, Connection], "bytes | Coroutine[Any, Any, bytes] | None"]
 
 
@@ -182,7 +183,7 @@ class Client:
         self._connection: Connection | None = None
         self._backend: Backend | None = None
         self._revision: str | None = None
-        self._envelope: dict[str, Any] = {}
+        self._envelope: JSONObject = {}
         self._progress: dict[RequestId, Progress] = {}
         self._subscriptions: dict[RequestId, Subscription] = {}
         self.server_info: t.Implementation | None = None
@@ -291,8 +292,8 @@ class Client:
 
     async def _corrected(self, refusal: UnsupportedProtocolVersion, again: bool) -> None:
         data = refusal.data
-        given: Any = data.get("supported") if codec.is_object(data) else None
-        supported: list[Any] = given if codec.is_array(given) else []
+        given: object = data.get("supported") if codec.is_object(data) else None
+        supported: list[object] = given if codec.is_array(given) else []
         mutual = [r for r in newest_first(MODERN_REVISIONS) if r in supported]
         if mutual and again:
             await self._probe(mutual[0], again=False)
@@ -331,12 +332,12 @@ class Client:
     async def request(
         self,
         method: str,
-        params: Any = None,
-        result_type: Any = None,
+        params: object = None,
+        result_type: object = None,
         *,
         timeout: float | None = None,
         progress_callback: Progress | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> Any:
         """Make a request of any method; `params` is a Struct or a dict.
 
@@ -359,12 +360,12 @@ class Client:
     async def _request(
         self,
         method: str,
-        params: Any,
-        kind: Any = None,
+        params: object,
+        kind: object = None,
         *,
         timeout: float | None = None,
         progress: Progress | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> Any:
         connection = self._require()
         row = METHODS.get(method)
@@ -415,41 +416,39 @@ class Client:
             raise LocalProtocolError(_NOT_OPEN)
         return self._connection
 
-    async def list_tools(self, *, cursor: str | None = None, meta: dict[str, Any] | None = None) -> t.ListToolsResult:
+    async def list_tools(self, *, cursor: str | None = None, meta: JSONObject | None = None) -> t.ListToolsResult:
         """One page of the tools. Raises as `request` does, like all that follow."""
         result = cast("t.ListToolsResult", await self._list("tools/list", cursor, meta))
         self._outputs.learn(result.tools)
         return result
 
     async def list_resources(
-        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
+        self, *, cursor: str | None = None, meta: JSONObject | None = None
     ) -> t.ListResourcesResult:
         """One page of the resources."""
         return cast("t.ListResourcesResult", await self._list("resources/list", cursor, meta))
 
     async def list_resource_templates(
-        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
+        self, *, cursor: str | None = None, meta: JSONObject | None = None
     ) -> t.ListResourceTemplatesResult:
         """One page of the resource templates."""
         return cast("t.ListResourceTemplatesResult", await self._list("resources/templates/list", cursor, meta))
 
-    async def list_prompts(
-        self, *, cursor: str | None = None, meta: dict[str, Any] | None = None
-    ) -> t.ListPromptsResult:
+    async def list_prompts(self, *, cursor: str | None = None, meta: JSONObject | None = None) -> t.ListPromptsResult:
         """One page of the prompts."""
         return cast("t.ListPromptsResult", await self._list("prompts/list", cursor, meta))
 
-    async def _list(self, method: str, cursor: str | None, meta: dict[str, Any] | None) -> Any:
+    async def _list(self, method: str, cursor: str | None, meta: JSONObject | None) -> Any:
         return await self._request(method, t.PaginatedRequestParams(cursor=cursor), meta=meta)
 
     async def call_tool(
         self,
         name: str,
-        arguments: dict[str, Any] | None = None,
+        arguments: JSONObject | None = None,
         read_timeout_seconds: float | None = None,
         progress_callback: Progress | None = None,
         *,
-        meta: dict[str, Any] | None = None,
+        meta: JSONObject | None = None,
     ) -> t.CallToolResult:
         """Call a tool; what it asks for on the way, the callbacks answer.
 
@@ -483,13 +482,13 @@ class Client:
             if cursor is None:
                 return
 
-    async def read_resource(self, uri: str, *, meta: dict[str, Any] | None = None) -> t.ReadResourceResult:
+    async def read_resource(self, uri: str, *, meta: JSONObject | None = None) -> t.ReadResourceResult:
         """Read a resource. Raises `InputRoundsExceeded` too."""
         params = t.ReadResourceRequestParams(uri=uri)
         return cast("t.ReadResourceResult", await self._driven("resources/read", params, None, None, meta))
 
     async def get_prompt(
-        self, name: str, arguments: dict[str, str] | None = None, *, meta: dict[str, Any] | None = None
+        self, name: str, arguments: dict[str, str] | None = None, *, meta: JSONObject | None = None
     ) -> t.GetPromptResult:
         """Get a prompt, filled in. Raises `InputRoundsExceeded` too."""
         params = t.GetPromptRequestParams(name=name, arguments=arguments)
@@ -543,7 +542,7 @@ class Client:
         if is_modern(self.protocol_version):
             raise LocalProtocolError(f"{method} does not exist in {self.protocol_version}")
 
-    async def notify(self, method: str, params: Any = None) -> None:
+    async def notify(self, method: str, params: object = None) -> None:
         """Send a notification of any method.
 
         Raises:
@@ -556,7 +555,7 @@ class Client:
         if scope.cancelled_caught:
             raise RequestTimeout(f"{method} was not taken by the server within {self._timeout} seconds")
 
-    def _notify(self, method: str, params: Any) -> None:
+    def _notify(self, method: str, params: object) -> None:
         self._require().notify(encode_notification(method, params))
 
     async def send_progress_notification(
@@ -584,7 +583,7 @@ class Client:
         params: Any,
         timeout: float | None,
         progress: Progress | None,
-        meta: dict[str, Any] | None,
+        meta: JSONObject | None,
     ) -> Any:
         """Repeat a request with answers until its result is complete."""
         pause = _STATE_ONLY_PAUSE
@@ -602,13 +601,13 @@ class Client:
             params = msgspec.structs.replace(params, input_responses=responses, request_state=result.request_state)
         raise InputRoundsExceeded(f"{method} asked for input more than {self._max_rounds} times")
 
-    async def _answers(self, requests: t.InputRequests) -> dict[str, Any]:
+    async def _answers(self, requests: t.InputRequests) -> JSONObject:
         """The answers, asked for one after the other: a user sees one question at a time."""
         if len(requests) > MAX_INPUTS:
             raise InvalidResult(f"the server asks for {len(requests)} inputs at once; {MAX_INPUTS} is the most")
-        answers: dict[str, Any] = {}
+        answers: JSONObject = {}
         for key, request in requests.items():
-            params: dict[str, Any] = request.params or {}
+            params: JSONObject = request.params or {}
             ctx = ClientRequestContext(self, key, request.method, _meta_of(params))
             answers[key] = await self._callbacks.answer(ctx, params)
         return answers
@@ -669,7 +668,7 @@ class Client:
 
     # --- as the responder of its connection -----------------------------------------------------------
 
-    def _begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
+    def _begin(self, request: Request, peer: Connection) -> bytes | Coroutine[object, object, bytes] | None:
         """Answer a request of the server's (handshake era)."""
         if peer.congested:
             self._warnings.warning("a request %s goes unanswered: the server does not read answers", request.method)
@@ -708,12 +707,12 @@ class Client:
     def _take_notification(self, notification: Notification) -> None:
         """Take a notification of the server's. Never raises: one that is malformed is dropped."""
         try:
-            params: dict[str, Any] = codec.decode_any(notification.params)
+            params: JSONObject = codec.decode_any(notification.params)
             self._handle_notification(notification, params)
         except Exception as exc:
             self._warnings.warning("a notification %s was dropped: %s", notification.method, exc)
 
-    def _handle_notification(self, notification: Notification, params: dict[str, Any]) -> None:
+    def _handle_notification(self, notification: Notification, params: JSONObject) -> None:
         method = notification.method
         if self._cache is not None:
             self._cache.spoil(method)
@@ -733,7 +732,7 @@ class Client:
         elif self._message_sink is not None:
             self._deliver(size, self._message_sink, method, params)
 
-    def _progressed(self, size: int, params: dict[str, Any]) -> None:
+    def _progressed(self, size: int, params: JSONObject) -> None:
         token = our_request_id(params.get("progressToken"))
         sink = None if token is None else self._progress.get(token)
         if token is None or sink is None:
@@ -743,11 +742,11 @@ class Client:
             self._deadlines.extend(token)
         self._deliver(size, sink, made.progress, made.total, made.message)
 
-    def _deliver(self, size: int, sink: Callable[..., Any], *values: Any) -> None:
+    def _deliver(self, size: int, sink: Callable[..., object], *values: object) -> None:
         if self._notifications is not None:
             self._notifications.put(size, sink, *values)
 
-    def _ended_subscription(self, params: dict[str, Any]) -> bool:
+    def _ended_subscription(self, params: JSONObject) -> bool:
         """Whether the server has ended a subscription of ours (R-SUB-08)."""
         subscription = self._subscriptions.get(our_request_id(params.get("requestId")) or 0)
         if subscription is None:
@@ -767,17 +766,17 @@ class _Responder:
         self._begin = begin
         self._take = take
 
-    def begin(self, request: Request, peer: Connection) -> bytes | Coroutine[Any, Any, bytes] | None:
+    def begin(self, request: Request, peer: Connection) -> bytes | Coroutine[object, object, bytes] | None:
         return self._begin(request, peer)
 
-    def notify(self, notification: Notification, peer: Connection) -> Coroutine[Any, Any, None] | None:
+    def notify(self, notification: Notification, peer: Connection) -> Work | None:
         self._take(notification)
         return None
 
 
-def _meta_of(params: Any) -> dict[str, Any] | None:
+def _meta_of(params: object) -> JSONObject | None:
     """The `_meta` of params that a server has made, if it is one."""
-    meta: Any = params.get("_meta") if codec.is_object(params) else None
+    meta: object = params.get("_meta") if codec.is_object(params) else None
     return meta if codec.is_object(meta) else None
 
 
@@ -790,12 +789,12 @@ def _error_answer(request_id: RequestId, error: MCPError) -> bytes:
         return encode_error(request_id, InternalError("Internal client error"))
 
 
-def _with_meta(params: Any, meta: dict[str, Any], revision: str) -> Any:
+def _with_meta(params: object, meta: JSONObject, revision: str) -> object:
     """Params with this `_meta` added to their own; `None` where nothing is left to send."""
     if isinstance(params, t.MetaObject):
         full = msgspec.structs.replace(params, _meta={**meta, **(params.meta or {})} or None)
         return projection.project(full, revision)
-    given: dict[str, Any] = dict(codec.to_json(params)) if params is not None else {}
+    given: JSONObject = dict(codec.to_json(params)) if params is not None else {}
     if meta or "_meta" in given:
         given["_meta"] = {**meta, **(given.get("_meta") or {})}
     return given or None

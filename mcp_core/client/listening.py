@@ -5,13 +5,14 @@ Spec: basic/patterns/subscriptions.
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import anyio
 
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.errors import ConnectionClosed, RequestTimeout
+from mcp_core.json_types import JSONObject
 from mcp_core.subscriptions import (
     Event,
     PromptsListChanged,
@@ -56,7 +57,7 @@ class Subscription:
 
     # --- as the client sees it ----------------------------------------------------------
 
-    def take(self, method: str, params: dict[str, Any]) -> None:
+    def take(self, method: str, params: JSONObject) -> None:
         """Take a notification that carries the subscription's id.
 
         Raises:
@@ -71,7 +72,7 @@ class Subscription:
         elif method in _PLAIN:
             self._add(_PLAIN[method])
 
-    def _acknowledge(self, params: dict[str, Any]) -> None:
+    def _acknowledge(self, params: JSONObject) -> None:
         if self.honoured is None:  # the first one counts
             self.honoured = codec.convert(params.get("notifications"), t.SubscriptionFilter)
             self._acknowledged.set()

@@ -33,13 +33,13 @@ class NotificationQueue:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
-        self._waiting: deque[tuple[int, Callable[..., Any], tuple[Any, ...]]] = deque()
+        self._waiting: deque[tuple[int, Callable[..., object], tuple[object, ...]]] = deque()
         self._bytes = 0
         self._dropped = 0
         self._is_under_way = False
         self._idle = anyio.Event()
 
-    def put(self, size: int, sink: Callable[..., Any], *values: Any) -> None:
+    def put(self, size: int, sink: Callable[..., object], *values: object) -> None:
         """Call a callback soon, after those before it; `size` is that of the message that says so."""
         waiting = self._waiting
         if waiting and (len(waiting) >= MAX_WAITING or self._bytes + size > MAX_WAITING_BYTES):
@@ -78,9 +78,9 @@ class NotificationQueue:
                 await self._idle.wait()
 
 
-async def _called(sink: Callable[..., Any], *values: Any) -> None:
+async def _called(sink: Callable[..., object], *values: object) -> None:
     try:
-        value = sink(*values)
+        value: Any = sink(*values)
         if hasattr(value, "__await__"):
             await value
     except BaseException as exc:

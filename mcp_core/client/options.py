@@ -7,14 +7,13 @@ about something else.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from mcp_core.codec import type_of
 
 __all__ = ["check_callback", "check_count", "check_flag", "check_instance", "check_seconds"]
 
 
-def check_seconds(name: str, value: Any, *, optional: bool = True) -> None:
+def check_seconds(name: str, value: object, *, optional: bool = True) -> None:
     """Refuse what is no time limit.
 
     Raises:
@@ -30,7 +29,7 @@ def check_seconds(name: str, value: Any, *, optional: bool = True) -> None:
         raise ValueError(f"{takes}; got {value!r}")
 
 
-def check_count(name: str, value: Any, what: str, *, least: int = 0) -> None:
+def check_count(name: str, value: object, what: str, *, least: int = 0) -> None:
     """Refuse what is no number of things.
 
     Raises:
@@ -44,7 +43,7 @@ def check_count(name: str, value: Any, what: str, *, least: int = 0) -> None:
         raise ValueError(f"{takes}; got {value!r}")
 
 
-def check_callback(name: str, value: Any, called: str) -> None:
+def check_callback(name: str, value: object, called: str) -> None:
     """Refuse what cannot be called; `called` shows how it will be.
 
     Raises:
@@ -54,7 +53,7 @@ def check_callback(name: str, value: Any, called: str) -> None:
         raise TypeError(f"{name} must be a function, called as {called}; got {value!r}")
 
 
-def check_flag(name: str, value: Any) -> None:
+def check_flag(name: str, value: object) -> None:
     """Refuse what is neither true nor false.
 
     Raises:
@@ -64,7 +63,7 @@ def check_flag(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be True or False; got {value!r}")
 
 
-def check_instance(name: str, value: Any, kind: type[Any]) -> None:
+def check_instance(name: str, value: object, kind: type[object]) -> None:
     """Refuse what is of another type.
 
     Raises:

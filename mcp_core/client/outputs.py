@@ -80,7 +80,7 @@ class OutputSchemas:
         self._bytes = 0
         self._has_listed = False
 
-    async def check(self, name: str, content: Any, pages: Pages) -> None:
+    async def check(self, name: str, content: object, pages: Pages) -> None:
         """Compare what a tool has given with its schema; the tools are listed once if it is not known.
 
         Raises:
@@ -131,7 +131,7 @@ class _Comparison:
 
     __slots__ = ("_cost", "_has_said", "_invalid", "_name", "_validate")
 
-    def __init__(self, library: Any, name: str, schema: Any) -> None:
+    def __init__(self, library: Any, name: str, schema: object) -> None:
         """
         Raises:
             Unaffordable: Its cost cannot be counted, or is too much for any value.
@@ -142,9 +142,9 @@ class _Comparison:
         self._invalid: Any = library.ValidationError
         make: Any = library.validator_cls_for(schema)
         validator: Any = make(schema, validate_formats=False, offline=True)
-        self._validate: Callable[[Any], None] = validator.validate
+        self._validate: Callable[[object], None] = validator.validate
 
-    def fault(self, content: Any) -> str | None:
+    def fault(self, content: object) -> str | None:
         """What is wrong with a value, if anything is, and can be found out."""
         data = codec.encode(content)
         if len(data) > MAX_VALUE:
@@ -169,7 +169,7 @@ def _size(data: bytes) -> int:
     return 1 + data.count(b",") + data.count(b"[") + data.count(b"{") + len(data) // 16
 
 
-def _depth(value: Any) -> int:
+def _depth(value: object) -> int:
     """In how many others a value of a plain JSON value is nested at the most."""
     depth, level = 0, [value]
     while level := [item for each in level for item in _within(each)]:
@@ -177,7 +177,7 @@ def _depth(value: Any) -> int:
     return depth
 
 
-def _within(value: Any) -> Iterable[Any]:
+def _within(value: object) -> Iterable[object]:
     if codec.is_object(value):
         return value.values()
     return value if codec.is_array(value) else ()
@@ -188,7 +188,7 @@ def _path(steps: Iterable[str | int]) -> str:
 
 
 @lru_cache(maxsize=1)
-def _load() -> Any:
+def _load() -> object:
     """The library; `None` where it is not installed."""
     try:
         return import_module("jsonschema_rs")

@@ -18,6 +18,7 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.errors import InvalidResult
+from mcp_core.json_types import JSONObject
 from mcp_core.methods import METHODS
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.types.tools import read_structured_null
@@ -47,7 +48,7 @@ class _Probe(msgspec.Struct, rename="camel"):
     result_type: str = "complete"
 
 
-def read_result(raw: Raw, kind: Any, method: str) -> Any:
+def read_result(raw: Raw, kind: object, method: str) -> object:
     """The result of a method, or the `InputRequiredResult` in its place.
 
     Raises:
@@ -65,7 +66,7 @@ def read_result(raw: Raw, kind: Any, method: str) -> Any:
     return result
 
 
-def _second_reading(raw: Raw, kind: Any, method: str, fault: Exception) -> Any:
+def _second_reading(raw: Raw, kind: object, method: str, fault: Exception) -> object:
     try:
         result_type = codec.decoder(_Probe)(raw).result_type
         row = METHODS.get(method)
@@ -79,7 +80,7 @@ def _second_reading(raw: Raw, kind: Any, method: str, fault: Exception) -> Any:
     raise InvalidResult(f"the server answered {method} with no {getattr(kind, '__name__', kind)}: {fault}")
 
 
-def _mended(data: dict[str, Any], method: str) -> dict[str, Any]:
+def _mended(data: JSONObject, method: str) -> JSONObject:
     """A result without those of its faults that it can be read in spite of."""
     data = {name: value for name, value in data.items() if name not in _HINTS or _HINTS[name](value)}
     if "ttlMs" in data:
@@ -92,9 +93,9 @@ def _mended(data: dict[str, Any], method: str) -> dict[str, Any]:
     return data
 
 
-def _readable(entries: list[Any], kind: Any, method: str) -> list[Any]:
+def _readable(entries: list[object], kind: object, method: str) -> list[object]:
     """The entries of a list that can be read; a tool is so without hints that are none."""
-    kept: list[Any] = []
+    kept: list[object] = []
     for entry in entries:
         if _fits(entry, kind):
             kept.append(entry)
@@ -108,7 +109,7 @@ def _readable(entries: list[Any], kind: Any, method: str) -> list[Any]:
     return kept
 
 
-def _without_hints(entry: dict[str, Any]) -> dict[str, Any]:
+def _without_hints(entry: JSONObject) -> JSONObject:
     return {name: value for name, value in entry.items() if name != "annotations"}
 
 
@@ -120,7 +121,7 @@ def _fits(entry: Any, kind: Any) -> bool:
     return True
 
 
-def _with_unknown_blocks(data: dict[str, Any], kind: Any) -> Any:
+def _with_unknown_blocks(data: JSONObject, kind: Any) -> Any:
     """Convert a result around the blocks whose kind is unknown, and put them back."""
     content = data.get("content")
     if codec.is_array(content):
@@ -139,7 +140,7 @@ def _with_unknown_blocks(data: dict[str, Any], kind: Any) -> Any:
     return codec.convert(data, kind)
 
 
-def _prompt(data: dict[str, Any], messages: list[dict[str, Any]], kind: Any) -> Any:
+def _prompt(data: JSONObject, messages: list[JSONObject], kind: Any) -> Any:
     stand_in = {"type": "text", "text": ""}
     unknown = {
         index: t.UnknownContent(message["content"])

@@ -25,6 +25,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
 from mcp_core.codec import is_array, is_object
+from mcp_core.json_types import JSONObject
 
 __all__ = ["MAX_CHECKS", "MAX_STEPS", "MAX_SUBSCHEMAS", "SchemaCost", "Unaffordable"]
 
@@ -109,7 +110,7 @@ class SchemaCost:
         Unaffordable: It cannot be counted.
     """
 
-    def __init__(self, schema: Any) -> None:
+    def __init__(self, schema: object) -> None:
         self._root = schema
         self._all: list[_Subschema] = []
         self._numbers: dict[int, int] = {}
@@ -185,7 +186,7 @@ class SchemaCost:
             self._waiting.append((number, node))
         return number
 
-    def _read(self, subschema: _Subschema, node: dict[str, Any], *, is_root: bool) -> None:
+    def _read(self, subschema: _Subschema, node: JSONObject, *, is_root: bool) -> None:
         if isinstance(node.get("pattern"), str):
             del node["pattern"]
         for keyword, value in node.items():
@@ -227,7 +228,7 @@ class SchemaCost:
         subschema.in_place.append(self._number(node))
 
 
-_ANYTHING: Final[dict[str, Any]] = {}
+_ANYTHING: Final[JSONObject] = {}
 
 
 def _subschemas(keyword: str, value: Any) -> list[Any]:
@@ -236,11 +237,11 @@ def _subschemas(keyword: str, value: Any) -> list[Any]:
     return value if is_array(value) else [value]
 
 
-def _is_small(number: Any) -> bool:
+def _is_small(number: object) -> bool:
     return isinstance(number, int | float) and abs(number) < 2**63
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     """How many values there are in a plain JSON value."""
     waiting, size = [value], 0
     while waiting:

@@ -22,7 +22,7 @@ class HasServer(Protocol):
     """What has a core server, as an `MCPServer` does."""
 
     @property
-    def server(self) -> Server[Any]:
+    def server(self) -> Server[object]:
         """The server."""
         ...
 
@@ -46,7 +46,7 @@ class Raised:
 
     def __init__(self) -> None:
         self._peer: Connection | None = None
-        self._by_id: dict[Any, BaseException] = {}
+        self._by_id: dict[object, BaseException] = {}
 
     def of(self, peer: Connection) -> None:
         """Keep those of requests that this peer of the server makes."""
@@ -88,7 +88,7 @@ def opener(target: Target, raised: Raised | None) -> Callable[[Backend], Any]:
     raise TypeError(f"{_TAKES}; got {target!r}")
 
 
-def server_of(target: Any) -> Server[Any] | None:
+def server_of(target: Any) -> Server[object] | None:
     """The server that this is, or has as its `server`."""
     for candidate in (target, getattr(target, "server", None)):
         if isinstance(candidate, Server):
@@ -111,7 +111,7 @@ async def _over(
 
 
 @asynccontextmanager
-async def _in_memory(backend: Backend, server: Server[Any], raised: Raised | None) -> AsyncGenerator[Start, None]:
+async def _in_memory(backend: Backend, server: Server[object], raised: Raised | None) -> AsyncGenerator[Start, None]:
     from mcp_core.transports.memory import memory_pair
 
     async with server.running() as state:

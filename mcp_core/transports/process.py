@@ -84,12 +84,12 @@ class StdioServerParameters(msgspec.Struct, kw_only=True):
         place: Any = self.cwd
         if not (place is None or isinstance(place, str | os.PathLike)):
             raise TypeError(f"cwd must be a path; got {place!r}")
-        log: Any = self.errlog
+        log: object = self.errlog
         if not (log is None or isinstance(log, int) or hasattr(log, "fileno")):
             raise TypeError(f"errlog must be a file or a descriptor; got {log!r}")
 
 
-def _check_environment(env: Any) -> None:
+def _check_environment(env: object) -> None:
     if env is None:
         return
     if not isinstance(env, Mapping):

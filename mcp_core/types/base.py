@@ -15,6 +15,8 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from mcp_core.json_types import JSONObject
+
 __all__ = [
     "NULL",
     "BlockMeta",
@@ -43,8 +45,7 @@ RequestId: TypeAlias = int | str
 ProgressToken: TypeAlias = int | str
 Role: TypeAlias = Literal["user", "assistant"]
 CacheScope: TypeAlias = Literal["public", "private"]
-JSONObject: TypeAlias = dict[str, Any]
-Meta: TypeAlias = dict[str, Any]
+Meta: TypeAlias = JSONObject
 
 NULL: Final[Any] = Raw(b"null")
 """A JSON `null` where `None` means that the member is absent (`structured_content`)."""

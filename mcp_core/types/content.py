@@ -7,10 +7,11 @@ Spec: server/tools, "Tool Result"; server/resources, "Resource Contents",
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import msgspec
 
+from mcp_core.json_types import JSONObject
 from mcp_core.types.base import BlockMeta, Icon, MetaObject, Role, Wire
 
 if not TYPE_CHECKING:
@@ -144,7 +145,7 @@ class AnyResourceContents(ResourceContents, kw_only=True):
 
     def settled(self) -> TextResourceContents | BlobResourceContents:
         """The contents in the type of their kind; `ValueError` when they are of none."""
-        common: dict[str, Any] = {"uri": self.uri, "mime_type": self.mime_type, "_meta": self._meta}
+        common: JSONObject = {"uri": self.uri, "mime_type": self.mime_type, "_meta": self._meta}
         if self.blob is not None:
             return BlobResourceContents(blob=self.blob, **common)
         if self.text is None:
@@ -178,8 +179,8 @@ class UnknownContent:
 
     __slots__ = ("data", "type")
 
-    def __init__(self, data: dict[str, Any]) -> None:
-        self.data: dict[str, Any] = data
+    def __init__(self, data: JSONObject) -> None:
+        self.data: JSONObject = data
         self.type: str = data.get("type", "")
 
     def __repr__(self) -> str:
@@ -190,7 +191,7 @@ class UnknownContent:
 
     __hash__: ClassVar[None] = None  # type: ignore[assignment] # pyright: ignore[reportIncompatibleMethodOverride]
 
-    def __mcp_wire__(self) -> dict[str, Any]:
+    def __mcp_wire__(self) -> JSONObject:
         return self.data
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias, get_args
 
+from mcp_core.json_types import JSONObject
 from mcp_core.types.base import Result, Wire
 
 __all__ = ["INPUT_METHODS", "InputMethod", "InputRequest", "InputRequests", "InputRequiredResult", "InputResponses"]
@@ -26,7 +27,7 @@ class InputRequest(Wire, kw_only=True):
 
 
 InputRequests: TypeAlias = dict[str, InputRequest]
-InputResponses: TypeAlias = dict[str, Any]
+InputResponses: TypeAlias = JSONObject
 """The bare results by the keys of their requests, in JSON form."""
 
 

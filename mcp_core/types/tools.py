@@ -11,7 +11,8 @@ import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
-from mcp_core.types.base import Icon, JSONObject, MetaObject, PaginatedResult, RequestParams, Result, Wire
+from mcp_core.json_types import JSONObject
+from mcp_core.types.base import Icon, MetaObject, PaginatedResult, RequestParams, Result, Wire
 from mcp_core.types.content import ContentBlock
 from mcp_core.types.input_required import InputResponses
 
@@ -78,7 +79,7 @@ class CallToolRequestParams(RequestParams, kw_only=True):
     """A tool call. `arguments` is `None` when absent or null."""
 
     name: str
-    arguments: dict[str, Any] | None = None
+    arguments: JSONObject | None = None
     task: TaskMetadata | None = None
     input_responses: InputResponses | None = None
     request_state: str | None = None

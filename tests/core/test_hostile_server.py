@@ -338,7 +338,7 @@ async def test_unknown_blocks_are_put_back_in_linear_time() -> None:
         raw = t_raw({"content": [unknown] * number + [{"type": "text", "text": ""}] * number})
         gc.disable()  # what it does depends on what else there is
         began = time.process_time()
-        result = read_result(raw, t.CallToolResult, "tools/call")
+        result: Any = read_result(raw, t.CallToolResult, "tools/call")
         spent = time.process_time() - began
         gc.enable()
         assert [type(block).__name__ for block in (result.content[0], result.content[-1])] == [

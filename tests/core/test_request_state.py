@@ -31,7 +31,8 @@ def counting(signer: RequestStateSigner, principal: str = "") -> Server:
 
     async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallToolResult | InputRequiredResult:
         state = params.request_state
-        round_ = 0 if state is None else signer.verify(ctx, state, principal=principal)["round"]
+        known: Any = {"round": 0} if state is None else signer.verify(ctx, state, principal=principal)
+        round_ = known["round"]
         if round_ == 3:
             return CallToolResult(content=[TextContent(text=f"after {round_}")])
         return InputRequiredResult(request_state=signer.sign(ctx, {"round": round_ + 1}, principal=principal))

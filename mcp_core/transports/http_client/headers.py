@@ -72,7 +72,7 @@ class Headers:
         _check_size(headers)
         return headers
 
-    def _parameters(self, tool: Any, arguments: Any) -> dict[str, str]:
+    def _parameters(self, tool: object, arguments: object) -> dict[str, str]:
         """The parameters arguments of a call (R-HTTP-23)."""
         headers: dict[str, str] = {}
         for path, name in self._header_parameters.of(str(tool)).items():
@@ -92,7 +92,7 @@ def _check_size(headers: dict[str, str]) -> None:
         raise LocalProtocolError(f"the headers that repeat arguments take {MAX_MIRRORED} bytes; got {total}")
 
 
-def _text(given: Any) -> str | None:
+def _text(given: object) -> str | None:
     """An argument as a header says it; `None` for what no header says."""
     if isinstance(given, str):
         return given

@@ -7,7 +7,7 @@ R-HTTPL-10, R-HTTPL-12.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Raw
 
@@ -104,6 +104,6 @@ def checked_session_id(given: str | None) -> str | None:
 
 def agreed_version(frame: Response) -> str | None:
     """The revision that the answer to `initialize` settles."""
-    result: Any = codec.decode_any(frame.result)
+    result: object = codec.decode_any(frame.result)
     version = result.get("protocolVersion") if codec.is_object(result) else None
     return version if isinstance(version, str) else None

@@ -5,12 +5,9 @@ Knows tasks; nothing of messages or HTTP.
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
 import anyio
 
-from mcp_core.backend import Backend, BackgroundTask
+from mcp_core.backend import Backend, BackgroundTask, Work
 
 __all__ = ["TaskSet"]
 
@@ -23,7 +20,7 @@ class TaskSet:
         self._tasks: dict[object, BackgroundTask | None] = {}
         self._empty = anyio.Event()
 
-    def spawn(self, work: Coroutine[Any, Any, None], key: object = None) -> None:
+    def spawn(self, work: Work, key: object = None) -> None:
         """Run a coroutine that lets no exception out."""
         key = object() if key is None else key
         self._tasks[key] = None  # it may have ended when `spawn` returns

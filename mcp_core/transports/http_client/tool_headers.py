@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
+from mcp_core.json_types import JSONObject
 from mcp_core.messages import Request, Response, decode_frame, encode_request, encode_response
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
@@ -70,7 +71,7 @@ class ListedHeaderParameters:
         if not isinstance(frame, Response):
             return answer
         result: Any = codec.decode_any(frame.result)
-        tools: Any = result.get("tools") if codec.is_object(result) else None
+        tools: object = result.get("tools") if codec.is_object(result) else None
         if not codec.is_array(tools):
             return answer  # what is wrong with it, its reader says
         kept = [tool for tool in tools if self._is_possible(tool)]
@@ -78,10 +79,10 @@ class ListedHeaderParameters:
             return answer
         return encode_response(frame.id, codec.encode({**result, "tools": kept}))
 
-    def _is_possible(self, tool: Any) -> bool:
+    def _is_possible(self, tool: object) -> bool:
         if not codec.is_object(tool):
             return True
-        given: Any = tool.get("name")
+        given: object = tool.get("name")
         if not isinstance(given, str):
             return True  # what is wrong with it, its reader says
         name = given
@@ -111,7 +112,7 @@ class ListedHeaderParameters:
         params: Any = codec.decode_any(request.params)
         called = str(params.get("name"))
         before = self._header_parameters.get(called)
-        meta: dict[str, Any] = dict(params.get("_meta") or {})
+        meta: JSONObject = dict(params.get("_meta") or {})
         meta.pop("progressToken", None)
         try:
             with anyio.fail_after(self._timeout):
@@ -120,9 +121,9 @@ class ListedHeaderParameters:
             _log.debug("the list of tools could not be read again: %s", describe(exc))
         return self._header_parameters.get(called) != before
 
-    async def _read_pages(self, called: str, before: HeaderParameters | None, meta: dict[str, Any], ask: Ask) -> None:
+    async def _read_pages(self, called: str, before: HeaderParameters | None, meta: JSONObject, ask: Ask) -> None:
         """Read until the tool's header parameters are others than before: so many pages and bytes, and none twice."""
-        page: dict[str, Any] = {"_meta": meta}
+        page: JSONObject = {"_meta": meta}
         seen: set[str] = set()
         size = 0
         while self._header_parameters.get(called) == before and len(seen) < MAX_REREAD_PAGES and size <= MAX_MESSAGE:
@@ -135,7 +136,7 @@ class ListedHeaderParameters:
             seen.add(cursor)
             page["cursor"] = cursor
 
-    async def _listed(self, page: dict[str, Any], ask: Ask) -> bytes:
+    async def _listed(self, page: JSONObject, ask: Ask) -> bytes:
         self._rereadings += 1
         request = Request(f"tools-{self._rereadings}", "tools/list", Raw(codec.encode(page)))
         return await ask(request, encode_request(request.id, request.method, page))

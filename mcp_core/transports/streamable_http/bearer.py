@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from mcp_core import codec
 from mcp_core.auth import AccessToken, AuthSettings, TokenVerifier
 from mcp_core.errors import InternalError, InvalidRequest
+from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.transports.streamable_http.exchange import Refused
 from mcp_core.transports.streamable_http.parsed_headers import Header, ParsedHeaders
@@ -55,7 +56,7 @@ class BearerGuard:
     def metadata(self) -> bytes:
         """The protected resource metadata (RFC 9728)."""
         settings = self._settings
-        shown: dict[str, Any] = {
+        shown: JSONObject = {
             "resource": settings.resource_server_url,
             "authorization_servers": [settings.issuer_url],
             "bearer_methods_supported": ["header"],

@@ -13,7 +13,7 @@ import decimal
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec import Raw
@@ -65,7 +65,7 @@ def check_routing(head: ParsedHeaders, request: Request, version: str) -> None:
         _check_name(fields.get(NAME), request, member)
 
 
-def check_notification(head: ParsedHeaders, notification: Notification, claimed: Any, served: Sequence[str]) -> None:
+def check_notification(head: ParsedHeaders, notification: Notification, claimed: object, served: Sequence[str]) -> None:
     """
     Raises:
         HeaderMismatch: A standard header is sent twice, or says something else than the body.
@@ -117,7 +117,7 @@ def check_parameters(head: ParsedHeaders, params: Raw, parameters: Mapping[tuple
             something else than the arguments.
     """
     try:
-        arguments: Any = codec.decode_any(_named(params).arguments)
+        arguments: object = codec.decode_any(_named(params).arguments)
     except (codec.ValidationError, codec.DecodeError):
         return
     for path, name in parameters.items():

@@ -14,7 +14,7 @@ from msgspec import Raw
 from mcp_core import codec, request_meta
 from mcp_core.auth import AccessToken
 from mcp_core.backend.interruptible import start_eagerly, supports_eager_start
-from mcp_core.context import RequestContext
+from mcp_core.context import AnyContext
 from mcp_core.dispatch import InboundCall, Refusal
 from mcp_core.errors import (
     HeaderMismatch,
@@ -191,7 +191,7 @@ def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes
     return request
 
 
-def _check_marked(head: ParsedHeaders, ctx: RequestContext[Any], parameters: HeaderParameters | None) -> None:
+def _check_marked(head: ParsedHeaders, ctx: AnyContext, parameters: HeaderParameters | None) -> None:
     if parameters is None:
         # Proxies trust these headers, so they are never accepted unchecked.
         if any(name.startswith(PARAMETER) for name in head.fields):

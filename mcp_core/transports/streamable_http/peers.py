@@ -55,8 +55,8 @@ class _RequestPeer:
     reaches_client = False
     hears_changes = True
 
-    def __init__(self, service: HTTPService, exchange: Exchange, state: Any, auth: AccessToken | None) -> None:
-        self.lifespan_context: Any = state
+    def __init__(self, service: HTTPService, exchange: Exchange, state: object, auth: AccessToken | None) -> None:
+        self.lifespan_context: object = state
         self.auth: AccessToken | None = auth
         self.gone: bool = False
         self._service = service
@@ -231,15 +231,15 @@ class SessionPeer:
 
     def __init__(
         self,
-        server: Any,
+        server: object,
         session: HTTPSession,
         exchange: Exchange,
         answer: Answer | None,
-        state: Any,
+        state: object,
         auth: AccessToken | None,
     ) -> None:
         self.server: Any = server
-        self.lifespan_context: Any = state
+        self.lifespan_context: object = state
         self.auth: AccessToken | None = auth
         self.work: Interruptible | None = None
         self.gone: bool = False

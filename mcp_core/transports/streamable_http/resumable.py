@@ -67,7 +67,7 @@ class GuardedStore:
         found: Later | None = await self._asked("replay_events_after", call, _is_later)
         return found
 
-    async def _asked(self, what: str, call: InboundCall, fits: Callable[[Any], bool]) -> Any:
+    async def _asked(self, what: str, call: InboundCall, fits: Callable[[object], bool]) -> Any:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 value = await call()
@@ -90,7 +90,7 @@ class GuardedStore:
         self._is_away = True
 
 
-def _is_event_id(value: Any) -> bool:
+def _is_event_id(value: object) -> bool:
     return isinstance(value, str) and _EVENT_ID.fullmatch(value) is not None
 
 

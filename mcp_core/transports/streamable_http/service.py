@@ -38,7 +38,7 @@ _log = QueueLogger(__name__)
 class Homes:
     """The loops that an app is served on, each for as long as there is it: it announces changes there."""
 
-    def __init__(self, server: Server[Any]) -> None:
+    def __init__(self, server: Server[object]) -> None:
         self._server = server
         self._detach: weakref.WeakKeyDictionary[Any, Callable[[], None]] = weakref.WeakKeyDictionary()
         self._last: Callable[[], Any] = lambda: None
@@ -129,7 +129,7 @@ class HTTPService:
         """Notify the client of a session of changes. Returns a function that ends that."""
         return self.server.follow(session)
 
-    async def state(self) -> Any:
+    async def state(self) -> object:
         """What the server's lifespan yielded; it is entered by the first request if it was not before."""
         self.homes.add()
         if self.server.lifespan_state is None and not self._has_warned:

@@ -13,6 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core.backend import has_running_loop
+from mcp_core.json_types import JSONObject
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.address import say_where
 from mcp_core.transports.streamable_http.app import StreamableHTTP
@@ -32,7 +33,7 @@ def _has_httptools() -> bool:
     return True
 
 
-def check_settings(host: Any, port: Any, workers: Any, loop: Any) -> None:
+def check_settings(host: object, port: object, workers: object, loop: object) -> None:
     """
     Raises:
         TypeError, ValueError: One of them is not what it must be.
@@ -53,7 +54,7 @@ def check_settings(host: Any, port: Any, workers: Any, loop: Any) -> None:
         raise RuntimeError("loop='uvloop' needs uvloop; install it with: pip install uvloop")
 
 
-_SETTINGS: Final[dict[str, Any]] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
+_SETTINGS: Final[JSONObject] = {"log_level": "warning", "access_log": False, "timeout_graceful_shutdown": 5}
 
 
 def serve(
@@ -82,10 +83,10 @@ def serve(
         import uvicorn
     except ImportError as exc:
         raise RuntimeError('serving HTTP needs uvicorn; install it with: pip install "mcpcore[http]"') from exc
-    settings: dict[str, Any] = options.pop("uvicorn", {})
+    settings: JSONObject = options.pop("uvicorn", {})
     options["host"] = host
     app = StreamableHTTP(server, HTTPOptions(**options))
-    chosen: Any = loop or ("uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
+    chosen: object = loop or ("uvloop" if importlib.util.find_spec("uvloop") else "asyncio")
     settings = {**_SETTINGS, "host": host, "port": port, "loop": chosen, **settings}
     if settings.get("http", "auto") in ("auto", "httptools") and _has_httptools():
         from mcp_core.transports.streamable_http.protocol import BoundedProtocol

@@ -11,14 +11,14 @@ import enum
 import secrets
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
 from mcp_core.auth import Principal
-from mcp_core.backend import Future, current_backend, spawn_detached
+from mcp_core.backend import Future, Work, current_backend, spawn_detached
 from mcp_core.backend.interruptible import Interruptible
 from mcp_core.close_callbacks import CloseCallbacks
 from mcp_core.errors import ConnectionClosed
@@ -110,7 +110,7 @@ class HTTPSession:
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
-        self.requests: JSONRPCSession[Any, Future] = JSONRPCSession()
+        self.requests: JSONRPCSession[object, Future] = JSONRPCSession()
         self.handshake: Handshake | None = None
         self.principal: Principal | None = None
         self.running: dict[RequestId, list[Interruptible]] = {}
@@ -231,7 +231,7 @@ _END_SECONDS: Final = 1.0
 """Seconds that what waits for a client may still take when its session ends."""
 
 
-async def _quietly(work: Coroutine[Any, Any, None]) -> None:
+async def _quietly(work: Work) -> None:
     try:
         await work
     except Exception as exc:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from msgspec import Raw
 
 from mcp_core import codec, request_meta
-from mcp_core.context import Peer, RequestContext
+from mcp_core.context import AnyContext, Peer, RequestContext
 from mcp_core.errors import MCPError
+from mcp_core.json_types import JSONObject
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.subscriptions import Event, ToolsListChanged
@@ -69,7 +70,7 @@ class _List:
 class HeaderParameterCache:
     """The header parameters of one server's tools."""
 
-    def __init__(self, server: Server[Any]) -> None:
+    def __init__(self, server: Server[object]) -> None:
         self._server = server
         self._callers: OrderedDict[bytes, _List] = OrderedDict()
         self._lists: dict[bytes, _List] = {}
@@ -77,10 +78,10 @@ class HeaderParameterCache:
         self._for_all: dict[str, HeaderParameters] | None = None
         """The header parameters that every caller sees, where the author says that the list is the same for all."""
         self._tools: dict[int, tuple[Tool, HeaderParameters]] = {}
-        self._pages: dict[int, tuple[Any, dict[str, HeaderParameters]]] = {}
+        self._pages: dict[int, tuple[object, dict[str, HeaderParameters]]] = {}
         self._changes = 0
 
-    def known(self, ctx: RequestContext[Any]) -> Mapping[str, HeaderParameters] | None:
+    def known(self, ctx: AnyContext) -> Mapping[str, HeaderParameters] | None:
         """The header parameters of all tools that the caller of this request sees; `None` until that is known."""
         if self._for_all is not None:
             return self._for_all
@@ -90,7 +91,7 @@ class HeaderParameterCache:
         self._callers.move_to_end(caller)
         return self._callers[caller].parameters
 
-    async def of(self, ctx: RequestContext[Any], peer: Peer) -> HeaderParameters | None:
+    async def of(self, ctx: AnyContext, peer: Peer) -> HeaderParameters | None:
         """The header parameters of the tool that is called; `None` if they cannot be found out.
 
         `peer` stands for the caller, and drops what is sent to it.
@@ -142,9 +143,9 @@ class HeaderParameterCache:
                 del self._lists[old.key]
                 self._bytes -= old.size
 
-    async def _asked(self, ctx: RequestContext[Any], peer: Peer, name: str) -> HeaderParameters | None:
+    async def _asked(self, ctx: AnyContext, peer: Peer, name: str) -> HeaderParameters | None:
         """Ask the author for the tool; the client hears nothing of that."""
-        unheard: RequestContext[Any] = RequestContext(
+        unheard: AnyContext = RequestContext(
             peer, ctx.request_id, ctx.method, ctx.raw_params, ctx.protocol_version, ctx.meta
         )
         try:
@@ -158,7 +159,7 @@ class HeaderParameterCache:
             return None
         return _NONE if tool is None else _parameters_of(tool.name, tool.input_schema)
 
-    async def _read(self, ctx: RequestContext[Any], peer: Peer) -> tuple[dict[str, HeaderParameters], bool] | None:
+    async def _read(self, ctx: AnyContext, peer: Peer) -> tuple[dict[str, HeaderParameters], bool] | None:
         """Read the whole list, as the caller would see it: its annotations, and whether all callers see the same.
 
         Neither middleware nor observers see that.
@@ -169,7 +170,7 @@ class HeaderParameterCache:
         if not self._server.serves("tools/list"):
             return parameters, same_for_all
         for _ in range(_MOST_PAGES):
-            params: dict[str, Any] = {"_meta": ctx.meta} if cursor is None else {"_meta": ctx.meta, "cursor": cursor}
+            params: JSONObject = {"_meta": ctx.meta} if cursor is None else {"_meta": ctx.meta, "cursor": cursor}
             try:
                 begun = self._server.dispatcher.call_internally(ctx, peer, "tools/list", params)
                 page = await begun if hasattr(begun, "__await__") else begun
@@ -186,7 +187,7 @@ class HeaderParameterCache:
         _log.error("tools/list has more than %d pages", _MOST_PAGES)
         return None
 
-    def _read_page(self, page: Any) -> tuple[dict[str, HeaderParameters], str | None]:
+    def _read_page(self, page: object) -> tuple[dict[str, HeaderParameters], str | None]:
         if isinstance(page, Prepared):
             prepared = cast("Prepared[Any]", page)
             kept = self._pages.get(id(prepared))
@@ -218,7 +219,7 @@ class HeaderParameterCache:
         return kept[1]
 
 
-def _caller_of(ctx: RequestContext[Any]) -> bytes | None:
+def _caller_of(ctx: AnyContext) -> bytes | None:
     """All that a list of tools may depend on; `None` where callers cannot be distinguished."""
     auth, meta = ctx.auth, ctx.meta
     who = None if auth is None else (auth.client_id, auth.subject, auth.scopes, auth.claims)

@@ -7,9 +7,10 @@ Spec: basic/transports/streamable-http; R-HTTP-11, R-HTTPL-13.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from mcp_core.backend import Work
 from mcp_core.backend.interruptible import Interruptible, background_tasks, interruptible
 from mcp_core.messages import RequestId
 from mcp_core.transports.streamable_http.answers import Answer
@@ -56,7 +57,7 @@ class WatchedPeer(Protocol):
 async def await_watched(
     service: HTTPService,
     peer: WatchedPeer,
-    waiting: Any,
+    waiting: object,
     request_id: RequestId,
     *,
     cancel_on_disconnect: bool = True,
@@ -81,7 +82,7 @@ async def await_watched(
         assert found is not None  # or it could not stream
         return found
 
-    tasks: list[Callable[[], Coroutine[Any, Any, None]]] = [watch] if cancel_on_disconnect else []
+    tasks: list[Callable[[], Work]] = [watch] if cancel_on_disconnect else []
     if peer.can_stream:
         tasks.append(lambda: service.keep_alive(answer))
     peer.take(work, request_id)

@@ -27,6 +27,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from mcp_core import queue_logger
+from mcp_core.json_types import JSONObject
 from mcp_core.request_state import SHARED_KEY, share_key, take_shared_key
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.address import say_where
@@ -46,7 +47,7 @@ class Located(msgspec.Struct, frozen=True):
 
     module: str
     name: str
-    options: dict[str, Any]
+    options: JSONObject
     grace: float
     key: bytes
     """What signs request states, the same in all workers. It comes by pickle, through a pipe: the
@@ -116,7 +117,7 @@ def locate(server: Server[Any]) -> tuple[str, str]:
     raise ValueError("workers=... needs a server that is a global of a module, where each worker can find it")
 
 
-def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: dict[str, Any], workers: int) -> None:
+def serve_with_workers(server: Server[object], options: JSONObject, settings: JSONObject, workers: int) -> None:
     """Serve until SIGINT or SIGTERM.
 
     Raises:
@@ -140,7 +141,7 @@ def serve_with_workers(server: Server[Any], options: dict[str, Any], settings: d
             os.environ[SHARED_KEY] = named
 
 
-def _supervise(server: Server[Any], factory: Located, settings: dict[str, Any], workers: int) -> None:
+def _supervise(server: Server[object], factory: Located, settings: JSONObject, workers: int) -> None:
     try:
         pickle.dumps((factory, settings))
     except Exception as exc:
