@@ -6,11 +6,9 @@ Spec: basic/authorization; RFC 6750, RFC 8707, RFC 9728. R-AUTH-02 to R-AUTH-08.
 
 from __future__ import annotations
 
-from typing import Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import msgspec
-
-from mcp_core.json_types import JSONObject
 
 __all__ = ["AccessToken", "AuthSettings", "Principal", "TokenVerifier", "principal_of"]
 
@@ -31,7 +29,7 @@ class AccessToken(msgspec.Struct, kw_only=True, frozen=True):
     expires_at: float | None = None
     resource: str | list[str] | None = None
     subject: str | None = None
-    claims: JSONObject = {}
+    claims: dict[str, Any] = {}
 
     @property
     def principal(self) -> Principal:

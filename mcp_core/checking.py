@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin, 
 from msgspec import Raw, Struct
 
 from mcp_core import codec
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.types.content import AnyResourceContents, ResourceContents
 
 __all__ = ["misfit"]

@@ -12,19 +12,20 @@ on them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import accumulate
-from typing import Annotated, Any, Final, Generic, TypeGuard, TypeVar, cast
+from typing import Annotated, Any, Final, Generic, TypeAlias, TypeGuard, TypeVar, cast
 
 import msgspec
 import orjson
 from msgspec import Raw
 
-from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 
 __all__ = [
+    "JSONObject",
+    "ReadableObject",
     "CR",
     "LARGE",
     "LF",
@@ -57,6 +58,12 @@ __all__ = [
     "type_of",
     "url_text",
 ]
+
+JSONObject: TypeAlias = dict[str, Any]
+"""A JSON object, decoded: str, int, float, bool, None, lists and such dicts."""
+
+ReadableObject: TypeAlias = Mapping[str, Any]
+"""The same, of any class, to be read only."""
 
 T = TypeVar("T")
 

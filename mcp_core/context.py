@@ -18,8 +18,8 @@ from msgspec import Raw
 
 from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.errors import InsufficientScope, InvalidResult, LocalProtocolError, MissingClientCapability
-from mcp_core.json_types import JSONObject
 from mcp_core.messages import RequestId, encode_notification, raw_params
 from mcp_core.methods import METHODS
 from mcp_core.queue_logger import QueueLogger
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from typing_extensions import TypeVar
 
     from mcp_core.auth import AccessToken
+    from mcp_core.server import Server
 
     L = TypeVar("L", default=JSONObject)
 else:
@@ -111,7 +112,7 @@ class Peer(Protocol):
         ...
 
     @property
-    def server(self) -> Any:
+    def server(self) -> Server[Any]:
         """The server that serves the request."""
         ...
 
@@ -239,7 +240,7 @@ class RequestContext(Generic[L]):
         return cast("L", self._peer.lifespan_context)
 
     @property
-    def server(self) -> Any:
+    def server(self) -> Server[L]:
         """The server."""
         return self._peer.server
 

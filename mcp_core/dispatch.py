@@ -35,10 +35,10 @@ from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
 from mcp_core.backend import Work, current_task, is_cancellation
 from mcp_core.backend.interruptible import start_eagerly
+from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext, Peer, RequestContext
 from mcp_core.errors import InsufficientScope, InternalError, InvalidParams, MCPError, MethodNotFound, ParseError
 from mcp_core.handlers import Handler, Handlers, read_meta
-from mcp_core.json_types import JSONObject
 from mcp_core.messages import Notification, Request, SinglePassRequest, encode_error, encode_response, single_pass_type
 from mcp_core.methods import METHODS
 from mcp_core.observers import Observers

@@ -29,8 +29,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from mcp_core.json_types import JSONObject
-
 __all__ = [
     "HEADER_MISMATCH",
     "INTERNAL_ERROR",
@@ -75,7 +73,7 @@ UNSUPPORTED_PROTOCOL_VERSION = -32022
 URL_ELICITATION_REQUIRED = -32042
 
 
-def _restored(cls: type[MCPCoreError], args: tuple[Any, ...], state: JSONObject) -> MCPCoreError:
+def _restored(cls: type[MCPCoreError], args: tuple[Any, ...], state: dict[str, Any]) -> MCPCoreError:
     """Return an exception as it was, its constructor not called again."""
     error = cls.__new__(cls, *args)
     error.args = args
@@ -285,7 +283,7 @@ def _new_refusal_of(kind: type[MCPCoreError]) -> type[HTTPRefusal]:
 
 
 def _refused_again(
-    kind: type[MCPCoreError], args: tuple[Any, ...], members: JSONObject, status: int, headers: dict[str, str]
+    kind: type[MCPCoreError], args: tuple[Any, ...], members: dict[str, Any], status: int, headers: dict[str, str]
 ) -> HTTPRefusal:
     refusal = _refusal_of(kind).__new__(_refusal_of(kind), *args)
     refusal.__dict__.update(members, status=status, headers=headers)

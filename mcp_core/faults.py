@@ -369,7 +369,7 @@ class FaultyApp:
         self._app = app
         self._schedule = schedule
 
-    async def __call__(self, scope: MutableMapping[str, object], receive: ASGIReceive, send: ASGISend) -> None:
+    async def __call__(self, scope: MutableMapping[str, Any], receive: ASGIReceive, send: ASGISend) -> None:
         """Serve one ASGI connection."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)

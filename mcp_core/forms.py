@@ -7,9 +7,8 @@ Spec: client/elicitation, "Requested Schema"; P-27.
 
 from __future__ import annotations
 
-from mcp_core.codec import is_array, is_object
+from mcp_core.codec import JSONObject, is_array, is_object
 from mcp_core.errors import LocalProtocolError
-from mcp_core.json_types import JSONObject
 from mcp_core.revisions import V2025_06_18
 
 __all__ = ["form_for"]

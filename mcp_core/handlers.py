@@ -14,7 +14,7 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.methods import METHODS, Method
 
 __all__ = ["Handler", "Handlers", "HandlerFunction"]

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Final, cast
 
 from mcp_core.auth import AccessToken
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.threads import WorkerThreads
 
 try:

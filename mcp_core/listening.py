@@ -12,8 +12,8 @@ import anyio
 
 from mcp_core import types as t
 from mcp_core.backend.home import subscribed
+from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext
-from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.request_meta import SUBSCRIPTION_ID
 from mcp_core.subscriptions import (

@@ -13,8 +13,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, cast
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType, defstruct, structs
 
 from mcp_core import codec
+from mcp_core.codec import JSONObject
 from mcp_core.errors import INTERNAL_ERROR, InvalidParams, InvalidRequest, MCPError, ParseError
-from mcp_core.json_types import JSONObject
 
 __all__ = [
     "MAX_BATCH",

@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from mcp_core.codec import is_array, is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, is_array, is_object
 
 __all__ = ["MAX_NAME", "InvalidHeaderAnnotation", "argument_at", "parameter_headers"]
 

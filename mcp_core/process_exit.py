@@ -11,11 +11,10 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from typing import Final
 
-from mcp_core.backend import Work
 from mcp_core.queue_logger import QueueLogger, flush
 
 __all__ = ["PATIENCE", "exit_process", "leaving", "run_trio"]
@@ -28,7 +27,7 @@ _log = QueueLogger(__name__)
 _runs_trio = False
 
 
-def run_trio(main: Callable[[], Work]) -> None:
+def run_trio(main: Callable[[], Coroutine[object, object, None]]) -> None:
     """Run a coroutine on trio, as `trio.run` does. What is `leaving` in it must have left in time."""
     import trio
 

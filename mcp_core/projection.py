@@ -18,6 +18,7 @@ from msgspec import Raw, Struct
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.errors import (
     RESOURCE_NOT_FOUND,
     URL_ELICITATION_REQUIRED,
@@ -27,7 +28,6 @@ from mcp_core.errors import (
     MissingClientCapability,
     ResourceNotFound,
 )
-from mcp_core.json_types import JSONObject
 from mcp_core.revisions import (
     ALL_REVISIONS,
     HANDSHAKE_REVISIONS,

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.errors import InvalidParams, UnsupportedProtocolVersion
-from mcp_core.json_types import JSONObject
 
 __all__ = [
     "CLIENT_CAPABILITIES",

@@ -18,8 +18,8 @@ from msgspec import Raw, Struct
 from mcp_core import codec, projection
 from mcp_core import types as t
 from mcp_core.checking import misfit
+from mcp_core.codec import JSONObject
 from mcp_core.errors import MissingClientCapability
-from mcp_core.json_types import JSONObject
 from mcp_core.methods import Method
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern

@@ -10,7 +10,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Final,
+    Generic,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    TypeVar,
+    Unpack,
+    cast,
+    overload,
+)
 
 import msgspec
 from msgspec import Raw
@@ -19,12 +32,12 @@ from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.announcer import Announcer, Loop
 from mcp_core.backend import current_task
+from mcp_core.codec import JSONObject
 from mcp_core.connection import Connection
 from mcp_core.context import AnyContext, L, MCPDeprecationWarning, Peer, RequestContext
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
-from mcp_core.json_types import JSONObject
 from mcp_core.messages import (
     Malformed,
     Notification,
@@ -54,6 +67,8 @@ if TYPE_CHECKING:
     from mcp_core.channel import Channel
     from mcp_core.lifespan import Lifespan
     from mcp_core.listening import ListenHandler
+    from mcp_core.transports.stdio import StdioKeywords
+    from mcp_core.transports.streamable_http.options import HTTPKeywords, RunHTTPKeywords
 
 __all__ = ["Hooks", "Server"]
 
@@ -74,6 +89,8 @@ GotTool: TypeAlias = t.Tool | Awaitable[t.Tool | None] | None
 Q = TypeVar("Q")
 A = TypeVar("A")
 S = TypeVar("S")
+LoopName: TypeAlias = Literal["asyncio", "uvloop", "trio"]
+HTTPLoop: TypeAlias = Literal["asyncio", "uvloop"]
 Hook: TypeAlias = Callable[[RequestContext[S], Q], A]
 
 
@@ -213,7 +230,9 @@ class Server(Generic[L]):
             else:
                 self.add_request_handler(row.name, row.params, call)
 
-    def add_request_handler(self, method: str, params_type: object, handler: HandlerFunction) -> None:
+    def add_request_handler(
+        self, method: str, params_type: type[Q], handler: Callable[[RequestContext[L], Q], object]
+    ) -> None:
         """Serve a request method: one of MCP's in place of who serves it now, or one of your own.
 
         `params_type` is any type that msgspec decodes; params that do not fit it are
@@ -224,7 +243,9 @@ class Server(Generic[L]):
         """
         self._handlers.add_request(method, params_type, _level_kept(handler) if method == _SET_LEVEL else handler)
 
-    def add_notification_handler(self, method: str, params_type: object, handler: HandlerFunction) -> None:
+    def add_notification_handler(
+        self, method: str, params_type: type[Q], handler: Callable[[RequestContext[L], Q], object]
+    ) -> None:
         """Register the handler of a notification. Params that do not fit are dropped, with a log record."""
         self._handlers.add_notification(method, params_type, handler)
 
@@ -427,7 +448,7 @@ class Server(Generic[L]):
             _log.error("the handler of %s raised GeneratorExit", frame.method, exc=exc)
 
     @property
-    def lifespan_state(self) -> Any:
+    def lifespan_state(self) -> object:
         """What the lifespan yielded; `None` as well while it is not entered."""
         if self._lifespan is None:
             return {}
@@ -455,13 +476,17 @@ class Server(Generic[L]):
             self._held = False
             await self._lifespan.release()
 
+    @overload
     def run(
-        self,
-        transport: Literal["stdio", "streamable-http"] = "stdio",
-        *,
-        loop: Literal["asyncio", "uvloop", "trio"] | None = None,
-        **options: Any,
-    ) -> None:
+        self, transport: Literal["stdio"] = "stdio", *, loop: LoopName | None = None, **options: Unpack[StdioKeywords]
+    ) -> None: ...
+
+    @overload
+    def run(
+        self, transport: Literal["streamable-http"], *, loop: HTTPLoop | None = None, **options: Unpack[RunHTTPKeywords]
+    ) -> None: ...
+
+    def run(self, transport: str = "stdio", *, loop: Any = None, **options: Any) -> None:
         """Serve until the input ends, or SIGINT or SIGTERM comes. Blocks.
 
         Options of `stdio`: `max_message_size` in bytes, `drain_timeout` in seconds (what
@@ -491,7 +516,7 @@ class Server(Generic[L]):
                 check_loop(loop)
             serve(self, loop=loop, **options)
 
-    def streamable_http_app(self, **options: Any) -> HTTPApp:
+    def streamable_http_app(self, **options: Unpack[HTTPKeywords]) -> HTTPApp:
         """An ASGI app that serves both eras over Streamable HTTP.
 
         Options are the fields of `mcp_core.transports.streamable_http.HTTPOptions`. Serve it
@@ -502,7 +527,7 @@ class Server(Generic[L]):
         check_names("streamable_http_app", options, HTTPOptions.__struct_fields__)
         return StreamableHTTP(self, HTTPOptions(**options))
 
-    async def run_stdio_async(self, **options: Any) -> None:
+    async def run_stdio_async(self, **options: Unpack[StdioKeywords]) -> None:
         """Serve stdin and stdout from inside an event loop; the options are those of `run`."""
         from mcp_core.starting import refuse_while_loading
         from mcp_core.transports.stdio import serve_stdio
@@ -526,7 +551,7 @@ class HTTPApp(Protocol):
         self,
         scope: MutableMapping[str, Any],
         receive: Callable[[], Awaitable[Any]],
-        send: Callable[[MutableMapping[str, object]], Awaitable[None]],
+        send: Callable[[MutableMapping[str, Any]], Awaitable[None]],
         /,
     ) -> None:
         """Serve one ASGI connection."""

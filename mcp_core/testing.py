@@ -15,15 +15,15 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import anyio
 
 from mcp_core import queue_logger
 from mcp_core.backend import Backend, open_backend
 from mcp_core.channel import Channel, Receiver
+from mcp_core.codec import JSONObject
 from mcp_core.faults import Fault, FaultyApp, Schedule, StartedChannel, cancelled_at, faulty_pair
-from mcp_core.json_types import JSONObject
 from mcp_core.request_meta import CLIENT_CAPABILITIES, PROTOCOL_VERSION
 from mcp_core.revisions import V2025_11_25, V2026_07_28
 from mcp_core.server import Server
@@ -148,27 +148,37 @@ class RawPeer(Inbox):
         """Send bytes as they are, anything else as JSON."""
         self._channel.send(message if isinstance(message, bytes) else json.dumps(message).encode())
 
-    async def receive_next(self, seconds: float = 60.0) -> Any:
-        """The next message, decoded. Raises `TimeoutError` when none comes."""
+    async def receive_next(self, seconds: float = 60.0) -> JSONObject:
+        """Return the next message, decoded. Raises `TimeoutError` when none comes."""
         await self.until(lambda inbox: len(inbox.messages) > self._read, seconds)
         self._read += 1
-        return json.loads(self.messages[self._read - 1])
+        return cast("JSONObject", json.loads(self.messages[self._read - 1]))
 
-    async def answer(self, message: Any) -> Any:
+    async def receive_batch(self, seconds: float = 60.0) -> list[JSONObject]:
+        """Return the next message, which is an array of them (2025-03-26), decoded. Raises as `receive_next`."""
+        batch: object = await self.receive_next(seconds)
+        return cast("list[JSONObject]", batch)
+
+    async def answer_batch(self, messages: list[JSONObject]) -> list[JSONObject]:
+        """Send an array of messages, and return the array that comes next."""
+        self.send(messages)
+        return await self.receive_batch()
+
+    async def answer(self, message: Any) -> JSONObject:
         """Send a message, and give the next one that comes."""
         self.send(message)
         return await self.receive_next()
 
-    async def call(self, request_id: Any, method: str, params: Any = None) -> Any:
+    async def call(self, request_id: Any, method: str, params: Any = None) -> JSONObject:
         """Make a request in the era of its params, and give the next message that comes."""
         request = {"jsonrpc": "2.0", "id": request_id, "method": method}
         return await self.answer(request if params is None else {**request, "params": params})
 
-    async def modern(self, request_id: Any, method: str, params: JSONObject | None = None, **extra: Any) -> Any:
+    async def modern(self, request_id: Any, method: str, params: JSONObject | None = None, **extra: Any) -> JSONObject:
         """Make a 2026-07-28 request, and give the next message that comes."""
         return await self.call(request_id, method, {**(params or {}), "_meta": modern_meta(**extra)})
 
-    async def initialize(self, revision: str = V2025_11_25, capabilities: JSONObject | None = None) -> Any:
+    async def initialize(self, revision: str = V2025_11_25, capabilities: JSONObject | None = None) -> JSONObject:
         """Shake hands, and give the result."""
         params = {
             "protocolVersion": revision,
@@ -177,7 +187,7 @@ class RawPeer(Inbox):
         }
         answer = await self.call("init", "initialize", params)
         self.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
-        return answer["result"]
+        return cast("JSONObject", answer["result"])
 
 
 OpenChannels = Callable[[Backend, Receiver, Receiver], AbstractAsyncContextManager[tuple[Channel, Channel]]]

@@ -184,7 +184,7 @@ class Called(Coroutine[Any, Any, T]):
         """Return the value, as a coroutine does at its end."""
         raise StopIteration(self._value)
 
-    def throw(self, exc: Any, /, *_: object) -> Any:
+    def throw(self, exc: Any, /, *_: object) -> object:
         """Raise the exception: there is no code that could handle it."""
         raise exc
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, ForwardRef, Literal, NamedTuple, TypeV
 
 import typing_extensions
 
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 
 __all__ = ["Meaning", "alias_value", "arms", "is_alias", "leaves", "meaning", "new_alias", "said_about"]
 

@@ -19,9 +19,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, SchemaValidator
 
 from mcp_core import codec
-from mcp_core.codec import is_array, is_object
+from mcp_core.codec import JSONObject, is_array, is_object
 from mcp_core.errors import InvalidParams, ParseError
-from mcp_core.json_types import JSONObject
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeVar
 
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 
 try:
     import click

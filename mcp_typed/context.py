@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from mcp_core import RequestContext
 from mcp_core import types as t
 from mcp_core.auth import AccessToken
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.messages import RequestId
 from mcp_core.threads import Called, call_on_loop
 from mcp_typed.elicitation import ElicitationResult, Form

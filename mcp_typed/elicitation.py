@@ -15,8 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import SchemaValidator
 
 from mcp_core import types as t
-from mcp_core.codec import is_array, is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, is_array, is_object
 from mcp_core.revisions import is_modern
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.errors import InvalidSignature, ToolError

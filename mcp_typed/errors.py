@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mcp_core import MCPCoreError
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.types import ContentBlock
 from mcp_typed.media import Audio, Image
 

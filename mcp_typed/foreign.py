@@ -21,7 +21,7 @@ from pydantic import Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 from pydantic_core import core_schema as cs
 
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_typed.annotations import Meaning, alias_value, arms, is_alias, meaning, new_alias
 from mcp_typed.plain import refuse, struct_to_builtins, to_builtins, to_json
 

@@ -16,8 +16,8 @@ import msgspec
 from pydantic import AliasChoices, ValidationError
 
 from mcp_core import codec
+from mcp_core.codec import JSONObject
 from mcp_core.errors import HeaderMismatch
-from mcp_core.json_types import JSONObject
 from mcp_core.parameter_headers import argument_at
 
 __all__ = ["HeaderArguments"]

@@ -13,8 +13,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from mcp_core import codec
-from mcp_core.codec import is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, is_object
 from mcp_typed.signature import MISSING
 from mcp_typed.tools import NAME, FunctionTool
 

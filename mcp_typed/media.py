@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mcp_core import types as t
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 
 __all__ = ["Audio", "Image"]
 

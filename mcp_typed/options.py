@@ -15,7 +15,7 @@ import msgspec
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_typed.errors import InvalidOption
 
 __all__ = [

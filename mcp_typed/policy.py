@@ -6,22 +6,53 @@ Data and its checks only; `running` acts on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, Literal
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Final, Literal, TypedDict
 
 import msgspec
 from pydantic import ValidationError
 
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.request_state import RequestStateSigner
 from mcp_core.threads import MAX_WAITING, WorkerThreads
 from mcp_typed.arguments import Unknown
 from mcp_typed.options import one_of, positive_count, positive_seconds, refuse, switch
 
-__all__ = ["InvalidArgumentsHook", "Policy", "Run"]
+__all__ = ["POLICY_OPTIONS", "InvalidArgumentsHook", "Policy", "Run", "ToolKeywords"]
 
 Run = Literal["thread", "inline"]
 InvalidArgumentsHook = Callable[[str, ValidationError], "str | t.CallToolResult | Awaitable[str | t.CallToolResult]"]
+
+
+class ToolKeywords(TypedDict, total=False):
+    """The options of `MCPServer.tool` and `add_tool`; `None` is as if it were left out."""
+
+    title: str | None
+    """The name for people."""
+    description: str | None
+    """What the model reads of it. Default: the docstring."""
+    annotations: t.ToolAnnotations | JSONObject | None
+    """Hints for the client: read only, destructive, idempotent, open world."""
+    icons: Sequence[t.Icon | JSONObject] | None
+    """Icons for people."""
+    meta: JSONObject | None
+    """`_meta` of the tool in `tools/list`."""
+    structured_output: bool | None
+    """True: a return annotation without a schema is an error. False: the result is text only. Default: structured
+    where the annotation has a schema."""
+    run: Run | None
+    """Where a plain function runs: in a worker thread, or inline on the event loop, where it must not block."""
+    timeout: float | None
+    """Seconds that a call may take, waiting for its slot not included; `math.inf` is none."""
+    max_concurrency: int | None
+    """Calls that run at a time; further ones wait, up to `max_waiting` of the server."""
+    unknown_arguments: Unknown | None
+    """Whether arguments that the tool does not have are ignored or refused."""
+
+
+POLICY_OPTIONS: Final = ("run", "timeout", "max_concurrency", "unknown_arguments")
+"""Those that say how the tool is run; the others are what `tools/list` has."""
 
 
 class Policy(msgspec.Struct, kw_only=True, frozen=True):

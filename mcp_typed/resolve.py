@@ -9,16 +9,16 @@ Spec: basic/patterns/mrtr; client/elicitation, sampling, roots. R-MRTR-04 to R-M
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Final, Protocol, cast
 
 import msgspec
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.codec import JSONObject, ReadableObject
 from mcp_core.context import AnyContext
 from mcp_core.errors import InvalidParams, InvalidResult
-from mcp_core.json_types import JSONObject
 from mcp_core.request_state import RequestStateSigner
 from mcp_core.revisions import is_modern
 from mcp_typed.annotations import arms, meaning
@@ -54,7 +54,7 @@ class ResumableParams(Protocol):
     """The params of a request that may come back with answers, as those of `tools/call` do."""
 
     @property
-    def input_responses(self) -> Mapping[str, Any] | None:
+    def input_responses(self) -> ReadableObject | None:
         """The client's answers, by the keys of their questions."""
         ...
 

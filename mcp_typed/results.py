@@ -1,7 +1,7 @@
 """Return values: their schema, and the way from a value to both channels of a result.
 
 The value is validated and serialized once; the text and the structured data are made
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, ReadableObject
 from the same bytes, so they cannot disagree (P-05). Which annotations promise
 structured data is decided here too (P-06 to P-11).
 """
@@ -22,7 +22,7 @@ from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
 from mcp_core import codec
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, ReadableObject
 from mcp_core.types import (
     AudioContent,
     CallToolResult,
@@ -277,7 +277,7 @@ def _ready(value: Any) -> CallToolResult | None:
     return value if isinstance(value, _READY) else None  # type: ignore[return-value] # pyright: ignore[reportReturnType]
 
 
-def _plain_scalar(core: Any) -> type[object] | None:
+def _plain_scalar(core: ReadableObject) -> type[object] | None:
     """The Python type of a core schema that says no more than that type."""
     return _EXACT.get(core["type"]) if set(core) <= {"type", "metadata"} else None
 
@@ -370,7 +370,7 @@ def asks_for_input(annotation: object) -> bool:
     return any(_is_subclass(meaning(leaf).cls, InputRequiredResult) for leaf in leaves(annotation))
 
 
-def _has_other_keys(core: Any) -> bool:
+def _has_other_keys(core: ReadableObject) -> bool:
     """Whether a dict has keys that are no strings: it is an object in JSON by conversion only."""
     if core["type"] in ("definitions", "default", "nullable", "lax-or-strict", "function-after"):
         inner = core.get("schema") or core.get("strict_schema")

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from mcp_core import types as t
 from mcp_core.backend import spawn_detached
+from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext
-from mcp_core.json_types import JSONObject
 from mcp_core.threads import PoolBusy
 from mcp_typed.cancellation import Cancellation
 from mcp_typed.context import Context

@@ -28,8 +28,7 @@ from pydantic_core import (
 from pydantic_core import core_schema as cs
 
 from mcp_core import codec
-from mcp_core.codec import is_array, is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, ReadableObject, is_array, is_object
 from mcp_typed.foreign import adapted
 from mcp_typed.json_schema import drop_impossible_names, fits, rooted
 from mcp_typed.plain import TooDeep, Unsendable, find_non_finite, refuse, to_builtins
@@ -155,7 +154,7 @@ _LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
 """What pydantic writes for a lone surrogate in a key of an object, without a word."""
 
 
-def _with_marked_keys(schema: object) -> Any:
+def _with_marked_keys(schema: ReadableObject) -> Any:
     """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
     changed: JSONObject = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
     own = changed.get("serialization")
@@ -227,7 +226,7 @@ def core_schema(annotation: object) -> CoreSchema:
 # --- rewriting a core schema ----------------------------------------------------------------------
 
 
-def rewritten(schema: Any, config: JSONObject | None = None) -> Any:
+def rewritten(schema: ReadableObject, config: JSONObject | None = None) -> Any:
     """The core schema with bytes, untyped values and non-finite numbers as they are here.
 
     A model's own `ser_json_bytes`, `val_json_bytes` and `ser_json_inf_nan` stand.
@@ -327,11 +326,13 @@ def _decoded(value: Any) -> Any:
         raise PydanticCustomError("base64", "Input should be bytes in base64") from None
 
 
-def wrapped(core: Any, title: str) -> Any:
+def wrapped(core: ReadableObject, title: str) -> Any:
     """An object with the title whose member `result` has this core schema."""
     if core["type"] == "definitions":
         return {**core, "schema": wrapped(core["schema"], title)}
-    return cs.typed_dict_schema({"result": cs.typed_dict_field(core)}, config=cast("Any", {"title": title}))
+    return cs.typed_dict_schema(
+        {"result": cs.typed_dict_field(cast("CoreSchema", core))}, config=cast("Any", {"title": title})
+    )
 
 
 # --- JSON Schema -----------------------------------------------------------------------------------
@@ -369,9 +370,9 @@ class _Generator(GenerateJsonSchema):
             return shown
         return {"anyOf": [shown, instead]}
 
-    def ser_schema(self, schema: Any) -> JSONObject | None:
+    def ser_schema(self, schema: ReadableObject) -> JSONObject | None:
         """What a serializer gives: anything, where its author did not declare it."""
-        shown = super().ser_schema(schema)
+        shown = super().ser_schema(cast("Any", schema))
         unknown = shown is None and schema["type"] in ("function-plain", "function-wrap")
         return {} if unknown and is_of_author(schema["function"]) else shown
 

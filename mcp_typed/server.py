@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, ParamSpec, TypeVar, Unpack, overload
 
 from msgspec import Raw
 
 from mcp_core import Server, codec, request_meta
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext
 from mcp_core.dispatch import Middleware
 from mcp_core.errors import InvalidParams
-from mcp_core.json_types import JSONObject
 from mcp_core.messages import ErrorResponse, Response, decode_frame
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.request_state import RequestStateSigner
@@ -31,7 +31,6 @@ from mcp_typed.failures import failures_kept
 from mcp_typed.lint import Finding, findings
 from mcp_typed.missing import missing
 from mcp_typed.options import (
-    LISTED,
     checked_icons,
     known_options,
     one_of,
@@ -42,11 +41,13 @@ from mcp_typed.options import (
     taken_lifespan,
     text,
 )
-from mcp_typed.policy import InvalidArgumentsHook, Policy, Run
+from mcp_typed.policy import POLICY_OPTIONS, InvalidArgumentsHook, Policy, Run, ToolKeywords
 from mcp_typed.tools import FunctionTool
 
 if TYPE_CHECKING:
-    from mcp_core.server import HTTPApp
+    from mcp_core.server import HTTPApp, HTTPLoop, LoopName
+    from mcp_core.transports.stdio import StdioKeywords
+    from mcp_core.transports.streamable_http.options import HTTPKeywords, RunHTTPKeywords
 
 __all__ = ["MCPServer"]
 
@@ -211,17 +212,7 @@ class MCPServer:
     def tool(
         self,
         name: str | None = None,
-        *,
-        title: str | None = None,
-        description: str | None = None,
-        annotations: t.ToolAnnotations | JSONObject | None = None,
-        icons: list[t.Icon] | None = None,
-        meta: JSONObject | None = None,
-        structured_output: bool | None = None,
-        run: Run | None = None,
-        timeout: float | None = None,
-        max_concurrency: int | None = None,
-        unknown_arguments: Unknown | None = None,
+        **options: Unpack[ToolKeywords],
     ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
     def tool(self, name: Any = None, **options: Any) -> Any:
@@ -251,24 +242,18 @@ class MCPServer:
 
     def add_tool(
         self,
-        function: Callable[..., Any],
+        function: Callable[..., object],
         name: str | None = None,
-        *,
-        run: Run | None = None,
-        timeout: float | None = None,
-        max_concurrency: int | None = None,
-        unknown_arguments: Unknown | None = None,
-        **options: Any,
+        **options: Unpack[ToolKeywords],
     ) -> None:
         """Make a function a tool; options and exceptions are those of `tool`.
 
         Clients that have subscribed are notified that the list has changed. May be called from any thread.
         """
         known_options("a tool", options, _TOOL_OPTIONS)
-        policy = self._policy.override(
-            run=run, timeout=timeout, max_concurrency=max_concurrency, unknown_arguments=unknown_arguments
-        )
-        tool = FunctionTool(function, policy, name=name, **options)
+        given: JSONObject = {**options}
+        policy = self._policy.override(**{key: given.pop(key, None) for key in POLICY_OPTIONS})
+        tool = FunctionTool(function, policy, name=name, **given)
         if tool.name in self._tools:
             if self._on_duplicate == "error":
                 raise ValueError(f"there is a tool {tool.name!r} already")
@@ -382,29 +367,30 @@ class MCPServer:
 
     # --- serving -------------------------------------------------------------------------------
 
+    @overload
+    def run(
+        self, transport: Literal["stdio"] = "stdio", *, loop: LoopName | None = None, **options: Unpack[StdioKeywords]
+    ) -> None: ...
+
+    @overload
+    def run(
+        self, transport: Literal["streamable-http"], *, loop: HTTPLoop | None = None, **options: Unpack[RunHTTPKeywords]
+    ) -> None: ...
+
     def run(self, transport: Any = "stdio", **options: Any) -> None:
         """Serve until the input ends, or SIGINT or SIGTERM comes; options as `Server.run`."""
         self.server.run(transport, **options)
 
-    def streamable_http_app(self, **options: Any) -> HTTPApp:
+    def streamable_http_app(self, **options: Unpack[HTTPKeywords]) -> HTTPApp:
         """An ASGI app that serves over Streamable HTTP; options as `HTTPOptions`."""
         return self.server.streamable_http_app(**options)
 
-    async def run_stdio_async(self, **options: Any) -> None:
+    async def run_stdio_async(self, **options: Unpack[StdioKeywords]) -> None:
         """Serve stdin and stdout from inside an event loop; options as `Server.run`."""
         await self.server.run_stdio_async(**options)
 
 
-_TOOL_OPTIONS: Final = (
-    *LISTED[:1],
-    "description",
-    *LISTED[1:],
-    "structured_output",
-    "run",
-    "timeout",
-    "max_concurrency",
-    "unknown_arguments",
-)
+_TOOL_OPTIONS: Final = tuple(ToolKeywords.__annotations__)
 
 _META_OF_NOBODY: Final[JSONObject] = {
     request_meta.PROTOCOL_VERSION: LATEST_REVISION,

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 import msgspec
 
 from mcp_core import RequestContext
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_typed.annotations import arms, meaning
 from mcp_typed.asking import Resolve
 from mcp_typed.cancellation import Cancellation

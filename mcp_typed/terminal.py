@@ -15,8 +15,7 @@ import click
 
 from mcp_core import MCPError
 from mcp_core.client import ClientRequestContext
-from mcp_core.codec import is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, is_object
 from mcp_core.types import ElicitRequestFormParams, ElicitResult
 
 __all__ = ["Questions"]

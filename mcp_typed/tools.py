@@ -18,8 +18,8 @@ from pydantic import ValidationError
 
 from mcp_core import MCPError, codec
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext
-from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
 from mcp_typed.arguments import Arguments

@@ -25,8 +25,7 @@ from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationUnexpectedValue, SchemaValidator, ValidationError
 from pydantic_core import core_schema as cs
 
-from mcp_core.codec import is_array, is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, ReadableObject, is_array, is_object
 from mcp_typed.plain import to_builtins
 
 __all__ = ["MANY", "SINGLE", "is_of_author", "is_sure", "mending", "nulls", "watched", "with_parts"]
@@ -52,7 +51,7 @@ MANY: Final = ("fields", "choices", "steps", "definitions", "computed_fields", "
 """Members that hold several, in a list or a dict. A choice may carry a label."""
 
 
-def with_parts(schema: Any, change: Callable[[object, str], object]) -> JSONObject:
+def with_parts(schema: ReadableObject, change: Callable[[ReadableObject, str], object]) -> JSONObject:
     """Return a copy of a core schema with its parts changed; `change` is given the member that a part stands in."""
     changed: JSONObject = dict(schema)
 
@@ -107,11 +106,11 @@ class Nulls(threading.local):
 nulls: Final = Nulls()
 
 
-def is_sure(schema: object) -> bool:
+def is_sure(schema: ReadableObject) -> bool:
     """Whether all values of a core schema are just what was validated, and are written by pydantic alone."""
     sure = not _is_source(schema)
 
-    def look(inner: object, name: str) -> object:
+    def look(inner: ReadableObject, name: str) -> ReadableObject:
         nonlocal sure
         sure = sure and not (_gives_anything(inner) if name == "serialization" else not is_sure(inner))
         return inner
@@ -120,13 +119,13 @@ def is_sure(schema: object) -> bool:
     return sure
 
 
-def _is_source(schema: Any) -> bool:
+def _is_source(schema: ReadableObject) -> bool:
     """Whether values that were not validated come from here."""
     kind = schema["type"]
     return kind in _INSTANCES or (kind in _GIVING and is_of_author(schema["function"]["function"]))
 
 
-def watched(schema: Any, unsure: bool = False) -> Any:
+def watched(schema: ReadableObject, unsure: bool = False) -> Any:
     """Return the core schema for a serializer that refuses what does not fit what is published.
 
     `unsure` says that its values may not have been validated.
@@ -134,14 +133,15 @@ def watched(schema: Any, unsure: bool = False) -> Any:
     kind = schema["type"]
     below = unsure or _is_source(schema)
 
-    def part(inner: Any, name: str) -> Any:
+    def part(inner: ReadableObject, name: str) -> ReadableObject:
         if name == "keys_schema":
             return inner  # texts in JSON, whatever they are here
         if name == "serialization":
             watching = with_parts(inner, lambda each, _: watched(each, below or _gives_anything(inner)))
             counts = is_of_author(inner.get("function")) or _may_be_none(schema)
             return _counted_serialization(watching) if counts else watching
-        return watched(inner, below or name in ("definitions", "computed_fields"))
+        seen: JSONObject = watched(inner, below or name in ("definitions", "computed_fields"))
+        return seen
 
     if kind in _FIELDS and _is_nullable(schema):
         return {**schema, "schema": _uncounted(schema["schema"])}
@@ -175,7 +175,7 @@ def _counted_serialization(serialization: Any) -> Any:
     return {**serialization, "function": look}
 
 
-def _may_be_none(schema: Any) -> bool:
+def _may_be_none(schema: ReadableObject) -> bool:
     """Whether `None` may be somewhere in the values of a core schema."""
     found = schema["type"] in ("nullable", "none", "any", "literal", "definition-ref")
 
@@ -196,7 +196,7 @@ def _count_none(value: Any) -> int:
     return sum(map(_count_none, value.values())) if is_object(value) else 0
 
 
-def _looked_at(schema: Any) -> Any:
+def _looked_at(schema: ReadableObject) -> Any:
     """The schema of a value that may not have been validated, with a look at what pydantic leaves out."""
     own = schema.get("serialization")
     if own is not None:
@@ -220,7 +220,7 @@ def _looked_at(schema: Any) -> Any:
     return schema
 
 
-def _with_look(schema: Any, look: Callable[[object], object]) -> Any:
+def _with_look(schema: ReadableObject, look: Callable[[object], object]) -> Any:
     """A schema whose values are given to a function before they are written."""
     rest = {name: value for name, value in schema.items() if name != "ref"}
     return {**schema, "serialization": cs.plain_serializer_function_ser_schema(look, return_schema=cast("Any", rest))}
@@ -236,7 +236,7 @@ def _counted(value: object) -> object:
     return value
 
 
-def _look_at_instance(schema: Any) -> Callable[[object], object] | None:
+def _look_at_instance(schema: ReadableObject) -> Callable[[object], object] | None:
     """A look for members that a model lacks, which `model_construct` allows, and for those that are `None`.
 
     The members of a dataclass are read one by one: it need not be asked whether they exist.
@@ -307,13 +307,13 @@ def _is_nullable(field: Any) -> bool:
     return schema["type"] == "nullable" and not excluded and not {"serialization", "ref"} & schema.keys()
 
 
-def _uncounted(schema: Any) -> Any:
+def _uncounted(schema: ReadableObject) -> Any:
     """A schema of what may be `None`, which its instance counts."""
     inner = schema["schema"]
     return {**schema, "schema": watched(inner, True) if schema["type"] == "nullable" else _uncounted(inner)}
 
 
-def _required(schema: Any) -> frozenset[str]:
+def _required(schema: ReadableObject) -> frozenset[str]:
     total = schema.get("total", True)
     return frozenset(name for name, field in schema["fields"].items() if field.get("required", total))
 
@@ -376,7 +376,7 @@ def _sequence(write: Callable[..., object]) -> Callable[..., object]:
 # --- read once more -----------------------------------------------------------------------------------
 
 
-def mending(schema: Any) -> Any:
+def mending(schema: ReadableObject) -> Any:
     """Return the core schema for a validator that reads the members of instances, without the author's validators.
 
     A value that fits comes back as it is; of an instance that does not, a copy.
@@ -396,7 +396,7 @@ def mending(schema: Any) -> Any:
     return cs.no_info_wrap_validator_function(_if_possible, inner, ref=schema.get("ref"))
 
 
-def _mending_part(schema: Any, name: str) -> Any:
+def _mending_part(schema: ReadableObject, name: str) -> Any:
     if name == "serialization":
         return schema
     label: Any = schema.get("cls") if name == "choices" and schema["type"] in _INSTANCES else None
@@ -412,7 +412,7 @@ def _if_possible(value: object, read: Callable[[object], object]) -> object:
         return value
 
 
-def _members_read(schema: Any) -> object:
+def _members_read(schema: ReadableObject) -> object:
     cls: object = schema["cls"]
     if schema.get("root_model"):
         inner = schema["schema"]
@@ -443,7 +443,7 @@ def _validator_of(cls: Any) -> Any:
     return getattr(cls, "__pydantic_validator__", None) or TypeAdapter(cls).validator
 
 
-def _fields_of(schema: Any) -> JSONObject:
+def _fields_of(schema: ReadableObject) -> JSONObject:
     """The members of an instance that are written, by the names of its attributes."""
     inner = schema["schema"]
     while "fields" not in inner:
@@ -454,7 +454,7 @@ def _fields_of(schema: Any) -> JSONObject:
     return {name: field for name, field in named if not any(field.get(reason) for reason in left_out)}
 
 
-def _without_default(schema: Any) -> Any:
+def _without_default(schema: ReadableObject) -> Any:
     return _without_default(schema["schema"]) if schema["type"] == "default" and "ref" not in schema else schema
 
 

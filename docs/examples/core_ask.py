@@ -1,6 +1,7 @@
 """Asking the user by hand, each era in its way."""
 
 from mcp_core import Client, RequestContext, Server
+from mcp_core.client import Mode
 from mcp_core.types import (
     CallToolRequestParams,
     CallToolResult,
@@ -31,7 +32,7 @@ async def call_tool(ctx: RequestContext, params: CallToolRequestParams) -> CallT
 server = Server("Bookshop", on_call_tool=call_tool)
 
 
-async def send(mode: str) -> str:
+async def send(mode: Mode) -> str:
     def answer(ctx: object, params: ElicitRequestParams) -> ElicitResult:
         return ElicitResult(action="accept", content={"street": "Oude Delft 1"})
 

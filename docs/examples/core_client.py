@@ -5,9 +5,10 @@ from typing import Any
 from bookshop import server
 
 from mcp_core import Client
+from mcp_core.client import Mode
 
 
-async def search(mode: str) -> dict[str, Any]:
+async def search(mode: Mode) -> dict[str, Any]:
     async with Client(server, mode=mode) as client:
         result = await client.call_tool("search_books", {"query": "dune", "limit": 5})
         return {

@@ -6,6 +6,7 @@ import anyio
 from pydantic import BaseModel, Field
 
 from mcp_core import Client
+from mcp_core.client import Mode
 from mcp_core.types import ElicitRequestParams, ElicitResult, TextContent
 from mcp_typed import AcceptedElicitation, Elicit, ElicitationResult, MCPServer, Resolve
 
@@ -35,7 +36,7 @@ def enquire(station: str, ride: Annotated[ElicitationResult[Ride], Resolve(ask_f
     return f"from 1.50 euros (the user chose to {ride.action})"
 
 
-async def answered(tool: str, action: Literal["accept", "decline"], mode: str = "auto") -> str:
+async def answered(tool: str, action: Literal["accept", "decline"], mode: Mode = "auto") -> str:
     """The text of a call whose user answers like this."""
 
     def answer(ctx: object, params: ElicitRequestParams) -> ElicitResult:

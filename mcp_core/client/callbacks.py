@@ -15,8 +15,8 @@ import msgspec
 from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.backend import has_running_loop, is_cancellation
+from mcp_core.codec import JSONObject
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
-from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 
 __all__ = ["Callbacks", "ClientRequestContext", "pass_on"]

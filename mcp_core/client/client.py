@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, Final, Self, TypeAlias, cast
+from typing import Any, Final, Literal, Self, TypeAlias, TypeVar, cast, overload
 
 import anyio
 import msgspec
@@ -27,6 +27,7 @@ from mcp_core.client.options import check_callback, check_count, check_flag, che
 from mcp_core.client.outputs import OutputSchemas
 from mcp_core.client.reading import read_result
 from mcp_core.client.targets import Raised, Target, opener
+from mcp_core.codec import JSONObject
 from mcp_core.connection import Connection
 from mcp_core.errors import (
     ConnectionClosed,
@@ -40,7 +41,6 @@ from mcp_core.errors import (
     RequestTimeout,
     UnsupportedProtocolVersion,
 )
-from mcp_core.json_types import JSONObject
 from mcp_core.messages import Notification, Request, RequestId, encode_error, encode_notification, encode_response
 from mcp_core.methods import METHODS
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
@@ -49,7 +49,7 @@ from mcp_core.request_meta import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, P
 from mcp_core.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, is_modern, newest_first
 from mcp_core.session import Handshake, our_request_id
 
-__all__ = ["Client"]
+__all__ = ["Client", "Mode"]
 
 PROBE_TIMEOUT: Final = 5.0
 """Seconds after which a server that ignores `server/discover` is taken for an older one."""
@@ -80,6 +80,11 @@ _PROGRESS: Final = "progress_callback(progress, total, message)"
 _NOT_OPEN: Final = "the client is not open: use `async with Client(...)`"
 
 _log = QueueLogger(__name__)
+
+T = TypeVar("T")
+
+Mode: TypeAlias = Literal["auto", "legacy", "2026-07-28"]
+"""How the era is found out: by asking, the handshake, or the stateless revision without asking."""
 
 Progress: TypeAlias = Callable[[float, float | None, str | None], Any]
 LogSink: TypeAlias = Callable[[t.LoggingMessageNotificationParams], Any]
@@ -122,7 +127,7 @@ class Client:
         self,
         target: Target,
         *,
-        mode: str = "auto",
+        mode: Mode = "auto",
         client_info: t.Implementation | None = None,
         elicitation_callback: Elicit | None = None,
         sampling_callback: Sample | None = None,
@@ -329,6 +334,42 @@ class Client:
 
     # --- requests --------------------------------------------------------------------------------
 
+    @overload
+    async def request(
+        self,
+        method: str,
+        params: object = None,
+        result_type: None = None,
+        *,
+        timeout: float | None = None,
+        progress_callback: Progress | None = None,
+        meta: JSONObject | None = None,
+    ) -> JSONObject: ...
+
+    @overload
+    async def request(
+        self,
+        method: str,
+        params: object = None,
+        *,
+        result_type: type[T],
+        timeout: float | None = None,
+        progress_callback: Progress | None = None,
+        meta: JSONObject | None = None,
+    ) -> T: ...
+
+    @overload
+    async def request(
+        self,
+        method: str,
+        params: object,
+        result_type: type[T],
+        *,
+        timeout: float | None = None,
+        progress_callback: Progress | None = None,
+        meta: JSONObject | None = None,
+    ) -> T: ...
+
     async def request(
         self,
         method: str,
@@ -338,7 +379,7 @@ class Client:
         timeout: float | None = None,
         progress_callback: Progress | None = None,
         meta: JSONObject | None = None,
-    ) -> Any:
+    ) -> object:
         """Make a request of any method; `params` is a Struct or a dict.
 
         The result is decoded to `result_type`, a dict by default. If the caller is

@@ -11,8 +11,8 @@ import anyio
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.errors import ConnectionClosed, RequestTimeout
-from mcp_core.json_types import JSONObject
 from mcp_core.subscriptions import (
     Event,
     PromptsListChanged,

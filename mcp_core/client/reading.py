@@ -17,8 +17,8 @@ from msgspec import Raw
 
 from mcp_core import codec
 from mcp_core import types as t
+from mcp_core.codec import JSONObject
 from mcp_core.errors import InvalidResult
-from mcp_core.json_types import JSONObject
 from mcp_core.methods import METHODS
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.types.tools import read_structured_null

@@ -24,8 +24,7 @@ from __future__ import annotations
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, Final
 
-from mcp_core.codec import is_array, is_object
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject, is_array, is_object
 
 __all__ = ["MAX_CHECKS", "MAX_STEPS", "MAX_SUBSCHEMAS", "SchemaCost", "Unaffordable"]
 

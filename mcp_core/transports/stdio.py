@@ -12,20 +12,29 @@ import os
 import sys
 from collections.abc import Generator
 from contextlib import AsyncExitStack, contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from mcp_core.backend import open_backend
 from mcp_core.process_exit import leaving
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 from mcp_core.transports.signals import stopped_by_signals
 
-__all__ = ["DRAIN_TIMEOUT", "serve_stdio", "taken_streams"]
+__all__ = ["DRAIN_TIMEOUT", "StdioKeywords", "serve_stdio", "taken_streams"]
 
 DRAIN_TIMEOUT: Final = 10.0
 """Seconds that accepted requests may take to finish once the input has ended."""
 
 WRITE_TIMEOUT: Final = 5.0
 """Seconds that a client has to read the last answers."""
+
+
+class StdioKeywords(TypedDict, total=False):
+    """The options of `run("stdio")`."""
+
+    max_message_size: int
+    """Bytes of one message; a larger one is refused, and the connection goes on. Default: `lines.MAX_MESSAGE`."""
+    drain_timeout: float
+    """Seconds that accepted requests may still take once the input has ended. Default: `DRAIN_TIMEOUT`."""
 
 
 async def serve_stdio(

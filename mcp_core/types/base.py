@@ -15,7 +15,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 
 __all__ = [
     "NULL",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import msgspec
 
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.types.base import BlockMeta, Icon, MetaObject, Role, Wire
 
 if not TYPE_CHECKING:

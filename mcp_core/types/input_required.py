@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias, get_args
 
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.types.base import Result, Wire
 
 __all__ = ["INPUT_METHODS", "InputMethod", "InputRequest", "InputRequests", "InputRequiredResult", "InputResponses"]

@@ -5,8 +5,6 @@ Spec: basic/lifecycle (handshake era); server/discover; basic/versioning.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mcp_core.types.base import CacheableResult, Implementation, JSONObject, RequestParams, Result, Wire
 
 __all__ = [
@@ -112,6 +110,6 @@ class DiscoverResult(CacheableResult, kw_only=True):
     instructions: str | None = None
 
     @property
-    def server_info(self) -> Any:
+    def server_info(self) -> JSONObject | None:
         """The server's `Implementation` in JSON form, where it gave one."""
         return (self.meta or {}).get("io.modelcontextprotocol/serverInfo")

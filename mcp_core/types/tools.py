@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.types.base import Icon, MetaObject, PaginatedResult, RequestParams, Result, Wire
 from mcp_core.types.content import ContentBlock
 from mcp_core.types.input_required import InputResponses

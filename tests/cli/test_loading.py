@@ -358,7 +358,7 @@ def test_what_is_refused_is_no_more_than_serving(write: Write) -> None:
     server = load_server("x.py")
     assert sys.modules["x"].__dict__["result"].structured_content == {"result": "tried"}
     with pytest.raises(TypeError, match="has no option"):  # it gets as far as its options
-        server.run(nothing=1)
+        server.run(nothing=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 
 @pytest.mark.fault("X-55")

@@ -20,7 +20,7 @@ import anyio
 
 from mcp_core import Client
 from mcp_core import types as t
-from mcp_core.client import ClientRequestContext
+from mcp_core.client import ClientRequestContext, Mode
 from mcp_core.revisions import LATEST_REVISION, is_modern
 
 __all__ = ["SCENARIOS", "Scenario", "main", "run"]
@@ -154,7 +154,7 @@ SCENARIOS: Final[dict[str, Scenario]] = {
 async def run(url: str, name: str, revision: str = LATEST_REVISION, context: JSON | None = None) -> None:
     """Play one scenario against the server at this address."""
     scenario = SCENARIOS[name]
-    mode = "auto" if is_modern(revision) else "legacy"
+    mode: Mode = "auto" if is_modern(revision) else "legacy"
     info = t.Implementation(name="mcpcore-conformance", version="1.0.0")
     async with Client(url, mode=mode, client_info=info, **scenario.options) as client:
         await scenario.play(client, context or {})

@@ -18,14 +18,14 @@ import wave
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import anyio
 import pytest
 
 from mcp_core import Client, MCPError
 from mcp_core import types as t
-from mcp_core.client import ClientRequestContext
+from mcp_core.client import ClientRequestContext, Mode
 from mcp_core.subscriptions import Event, PromptsListChanged, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import RawPeer, modern_meta
 from tests.conformance.media import PNG, WAV
@@ -33,7 +33,7 @@ from tests.conformance.server import TOOLS, make_server
 from tests.leash import leashed
 
 ROOT = Path(__file__).parent.parent.parent
-STATELESS = "2026-07-28"
+STATELESS: Final = "2026-07-28"
 ERAS = [pytest.param("legacy", id="2025"), pytest.param(STATELESS, id="2026")]
 both_eras = pytest.mark.parametrize("era", ERAS)
 
@@ -60,7 +60,7 @@ class Suite:
         self.asked.append("roots/list")
         return t.ListRootsResult(roots=[t.Root(uri="file:///test/root", name="Test Root")])
 
-    def client(self, era: str, **options: Any) -> Client:
+    def client(self, era: Mode, **options: Any) -> Client:
         """A client with the capabilities of the suite's."""
         return Client(
             make_server(),
@@ -121,7 +121,7 @@ WORD = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789
 
 
 @both_eras
-async def test_tools_are_listed_in_the_same_order_each_time(era: str) -> None:
+async def test_tools_are_listed_in_the_same_order_each_time(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         lists = [(await client.list_tools()).tools for _ in range(3)]
     assert [[tool.name for tool in tools] for tools in lists] == [TOOL_NAMES] * 3
@@ -137,7 +137,7 @@ def test_no_name_is_given_twice() -> None:
 
 
 @both_eras
-async def test_prompts_are_listed(era: str) -> None:
+async def test_prompts_are_listed(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         prompts = (await client.list_prompts()).prompts
     assert [prompt.name for prompt in prompts] == [
@@ -154,7 +154,7 @@ async def test_prompts_are_listed(era: str) -> None:
 
 
 @both_eras
-async def test_resources_are_listed_without_templates(era: str) -> None:
+async def test_resources_are_listed_without_templates(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         resources = (await client.list_resources()).resources
         templates = (await client.list_resource_templates()).resource_templates
@@ -179,7 +179,7 @@ async def test_lists_are_cacheable_and_never_ask(method: str) -> None:
 
 @both_eras
 @pytest.mark.parametrize("method", LISTS)
-async def test_a_cursor_that_was_never_given_is_refused(era: str, method: str) -> None:
+async def test_a_cursor_that_was_never_given_is_refused(era: Mode, method: str) -> None:
     async with Client(make_server(), mode=era) as client:
         with pytest.raises(MCPError, match="Unknown cursor") as caught:
             await client.request(method, {"cursor": "further"})
@@ -190,7 +190,7 @@ async def test_a_cursor_that_was_never_given_is_refused(era: str, method: str) -
 
 
 @both_eras
-async def test_simple_text(era: str) -> None:
+async def test_simple_text(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         result = await client.call_tool("test_simple_text")
         # Some scenarios call the first tool of the list with an empty object.
@@ -199,21 +199,21 @@ async def test_simple_text(era: str) -> None:
 
 
 @both_eras
-async def test_image_content(era: str) -> None:
+async def test_image_content(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         result = await client.call_tool("test_image_content")
     assert result.content == [t.ImageContent(data=PNG, mime_type="image/png")]
 
 
 @both_eras
-async def test_audio_content(era: str) -> None:
+async def test_audio_content(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         result = await client.call_tool("test_audio_content")
     assert result.content == [t.AudioContent(data=WAV, mime_type="audio/wav")]
 
 
 @both_eras
-async def test_embedded_resource(era: str) -> None:
+async def test_embedded_resource(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         (block,) = (await client.call_tool("test_embedded_resource")).content
     assert isinstance(block, t.EmbeddedResource)
@@ -223,7 +223,7 @@ async def test_embedded_resource(era: str) -> None:
 
 
 @both_eras
-async def test_multiple_content_types(era: str) -> None:
+async def test_multiple_content_types(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         words, image, embedded = (await client.call_tool("test_multiple_content_types")).content
     assert words == t.TextContent(text="Multiple content types test:")
@@ -235,7 +235,7 @@ async def test_multiple_content_types(era: str) -> None:
 
 
 @both_eras
-async def test_error_handling(era: str) -> None:
+async def test_error_handling(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         result = await client.call_tool("test_error_handling")
     assert result.is_error
@@ -261,7 +261,7 @@ def test_the_image_and_the_sound_are_valid() -> None:
 
 
 @both_eras
-async def test_keywords_of_json_schema_2020_12_pass(era: str) -> None:
+async def test_keywords_of_json_schema_2020_12_pass(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         called = await client.call_tool("json_schema_2020_12_tool", {"name": "x", "phone": "1"})
@@ -290,7 +290,7 @@ async def test_a_parameter_is_marked_to_travel_in_a_header() -> None:
 
 
 @both_eras
-async def test_an_unknown_tool_is_an_error_of_the_protocol(era: str) -> None:
+async def test_an_unknown_tool_is_an_error_of_the_protocol(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         with pytest.raises(MCPError, match="Unknown tool: nonsense") as caught:
             await client.call_tool("nonsense")
@@ -302,7 +302,7 @@ async def test_an_unknown_tool_is_an_error_of_the_protocol(era: str) -> None:
     ("arguments", "told"),
     [({}, "Missing arguments: prompt"), ({"prompt": 7}, "Not a string: prompt"), (None, "Missing arguments: prompt")],
 )
-async def test_wrong_arguments_are_a_failure_that_the_model_reads(era: str, arguments: Any, told: str) -> None:
+async def test_wrong_arguments_are_a_failure_that_the_model_reads(era: Mode, arguments: Any, told: str) -> None:
     async with Suite().client(era) as client:
         result = await client.call_tool("test_sampling", arguments)
     assert result.is_error
@@ -313,7 +313,7 @@ async def test_wrong_arguments_are_a_failure_that_the_model_reads(era: str, argu
 
 
 @both_eras
-async def test_progress_comes_three_times_under_its_token(era: str) -> None:
+async def test_progress_comes_three_times_under_its_token(era: Mode) -> None:
     heard: list[tuple[float, float | None]] = []
     async with Client(make_server(), mode=era) as client:
         result = await client.call_tool(
@@ -350,7 +350,7 @@ async def test_no_log_message_that_no_request_asks_for() -> None:
 
 
 @both_eras
-async def test_reconnection_answers_in_the_end(era: str) -> None:
+async def test_reconnection_answers_in_the_end(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
         result = await client.call_tool("test_reconnection")
     assert texts(result) == "Reconnection test completed"
@@ -359,7 +359,7 @@ async def test_reconnection_answers_in_the_end(era: str) -> None:
 # --- prompts ------------------------------------------------------------------------------
 
 
-async def prompt(era: str, name: str, **arguments: str) -> list[t.ContentBlock]:
+async def prompt(era: Mode, name: str, **arguments: str) -> list[t.ContentBlock]:
     """The blocks of a prompt's messages, all of them the user's."""
     async with Client(make_server(), mode=era) as client:
         result = await client.get_prompt(name, arguments or None)
@@ -368,18 +368,18 @@ async def prompt(era: str, name: str, **arguments: str) -> list[t.ContentBlock]:
 
 
 @both_eras
-async def test_simple_prompt(era: str) -> None:
+async def test_simple_prompt(era: Mode) -> None:
     assert await prompt(era, "test_simple_prompt") == [t.TextContent(text="This is a simple prompt for testing.")]
 
 
 @both_eras
-async def test_prompt_with_arguments(era: str) -> None:
+async def test_prompt_with_arguments(era: Mode) -> None:
     blocks = await prompt(era, "test_prompt_with_arguments", arg1="testValue1", arg2="testValue2")
     assert blocks == [t.TextContent(text="Prompt with arguments: arg1='testValue1', arg2='testValue2'")]
 
 
 @both_eras
-async def test_prompt_with_embedded_resource(era: str) -> None:
+async def test_prompt_with_embedded_resource(era: Mode) -> None:
     embedded, words = await prompt(era, "test_prompt_with_embedded_resource", resourceUri="test://example-resource")
     assert isinstance(embedded, t.EmbeddedResource)
     assert embedded.resource == t.TextResourceContents(
@@ -389,7 +389,7 @@ async def test_prompt_with_embedded_resource(era: str) -> None:
 
 
 @both_eras
-async def test_prompt_with_image(era: str) -> None:
+async def test_prompt_with_image(era: Mode) -> None:
     assert await prompt(era, "test_prompt_with_image") == [
         t.ImageContent(data=PNG, mime_type="image/png"),
         t.TextContent(text="Please analyze the image above."),
@@ -401,7 +401,7 @@ async def test_prompt_with_image(era: str) -> None:
     ("name", "told"),
     [("nonsense", "Unknown prompt: nonsense"), ("test_prompt_with_arguments", "Missing arguments: arg1, arg2")],
 )
-async def test_prompts_that_cannot_be_filled_in(era: str, name: str, told: str) -> None:
+async def test_prompts_that_cannot_be_filled_in(era: Mode, name: str, told: str) -> None:
     with pytest.raises(MCPError, match=told) as caught:
         await prompt(era, name)
     assert caught.value.code == -32602
@@ -410,13 +410,13 @@ async def test_prompts_that_cannot_be_filled_in(era: str, name: str, told: str) 
 # --- resources and completion -------------------------------------------------------------
 
 
-async def read(era: str, uri: str) -> t.ReadResourceResult:
+async def read(era: Mode, uri: str) -> t.ReadResourceResult:
     async with Client(make_server(), mode=era) as client:
         return await client.read_resource(uri)
 
 
 @both_eras
-async def test_static_text(era: str) -> None:
+async def test_static_text(era: Mode) -> None:
     assert (await read(era, "test://static-text")).contents == [
         t.TextResourceContents(
             uri="test://static-text", mime_type="text/plain", text="This is the content of the static text resource."
@@ -425,14 +425,14 @@ async def test_static_text(era: str) -> None:
 
 
 @both_eras
-async def test_static_binary(era: str) -> None:
+async def test_static_binary(era: Mode) -> None:
     assert (await read(era, "test://static-binary")).contents == [
         t.BlobResourceContents(uri="test://static-binary", mime_type="image/png", blob=PNG)
     ]
 
 
 @both_eras
-async def test_resource_of_a_template(era: str) -> None:
+async def test_resource_of_a_template(era: Mode) -> None:
     (contents,) = (await read(era, "test://template/123/data")).contents
     assert isinstance(contents, t.TextResourceContents)
     assert (contents.uri, contents.mime_type) == ("test://template/123/data", "application/json")
@@ -449,7 +449,7 @@ async def test_what_was_read_may_be_kept() -> None:
 @pytest.mark.parametrize(
     "uri", ["test://nonexistent-resource-for-conformance-testing", "test://template//data", "test://template/{id}"]
 )
-async def test_an_unknown_resource_is_an_error(era: str, code: int, uri: str) -> None:
+async def test_an_unknown_resource_is_an_error(era: Mode, code: int, uri: str) -> None:
     with pytest.raises(MCPError) as caught:
         await read(era, uri)
     assert (caught.value.code, caught.value.data) == (code, {"uri": uri})
@@ -482,7 +482,7 @@ async def test_a_watched_resource_is_watched_until_it_is_not() -> None:
         (t.ResourceTemplateReference(uri="test://template/{id}/data"), "id", "12", ["12", "123"]),
     ],
 )
-async def test_completion(era: str, ref: Any, argument: str, typed: str, values: list[str]) -> None:
+async def test_completion(era: Mode, ref: Any, argument: str, typed: str, values: list[str]) -> None:
     async with Client(make_server(), mode=era) as client:
         result = await client.complete(ref, {"name": argument, "value": typed})
     assert result.completion == t.Completion(values=values, total=len(values), has_more=False)
@@ -515,6 +515,7 @@ async def test_discovery() -> None:
     async with Client(make_server(), mode=STATELESS) as client:
         found = await client.discover()
     assert STATELESS in found.supported_versions
+    assert found.server_info is not None
     assert found.server_info["name"] == "mcpcore-conformance"
     assert found.server_info["version"] == "1.0.0"
     offered = found.capabilities
@@ -627,7 +628,7 @@ async def test_a_session_hears_of_changes_by_itself() -> None:
 
 
 @both_eras
-async def test_sampling(era: str) -> None:
+async def test_sampling(era: Mode) -> None:
     suite = Suite()
     async with suite.client(era) as client:
         result = await client.call_tool("test_sampling", {"prompt": "Test prompt"})
@@ -638,7 +639,7 @@ async def test_sampling(era: str) -> None:
 
 
 @both_eras
-async def test_elicitation(era: str) -> None:
+async def test_elicitation(era: Mode) -> None:
     suite = Suite({"username": "testuser", "email": "test@example.com"})
     async with suite.client(era) as client:
         result = await client.call_tool("test_elicitation", {"message": "Please provide your information"})
@@ -653,7 +654,7 @@ async def test_elicitation(era: str) -> None:
 
 
 @both_eras
-async def test_a_form_with_defaults(era: str) -> None:
+async def test_a_form_with_defaults(era: Mode) -> None:
     suite = Suite({"name": "Jane Smith", "age": 25, "score": 88, "status": "inactive", "verified": False})
     async with suite.client(era) as client:
         result = await client.call_tool("test_elicitation_sep1034_defaults")
@@ -670,7 +671,7 @@ async def test_a_form_with_defaults(era: str) -> None:
 
 
 @both_eras
-async def test_a_form_with_every_kind_of_choice(era: str) -> None:
+async def test_a_form_with_every_kind_of_choice(era: Mode) -> None:
     suite = Suite(
         {
             "untitledSingle": "option1",
@@ -699,7 +700,7 @@ async def test_a_form_with_every_kind_of_choice(era: str) -> None:
 
 
 @both_eras
-async def test_progress_and_a_question(era: str) -> None:
+async def test_progress_and_a_question(era: Mode) -> None:
     heard: list[float] = []
     async with Suite({"ok": True}).client(era) as client:
         result = await client.call_tool(
@@ -731,7 +732,7 @@ async def test_nothing_but_notices_and_the_result_comes_to_a_stateless_client() 
         ("input_required_result_multi_round", "whoever you are likes no color"),
     ],
 )
-async def test_a_user_may_refuse(era: str, action: t.ElicitAction, tool: str, told: str) -> None:
+async def test_a_user_may_refuse(era: Mode, action: t.ElicitAction, tool: str, told: str) -> None:
     async with Client(
         make_server(), mode=era, elicitation_callback=lambda _ctx, _params: t.ElicitResult(action=action)
     ) as client:
@@ -933,7 +934,7 @@ EVERYTHING: JSON = {"name": "Alice", "color": "blue", "ok": True, "context": "te
         ("capabilities", "Asked for: user_name, capital_question, client_roots"),
     ],
 )
-async def test_either_era_gets_through_all_rounds(era: str, tool: str, told: str) -> None:
+async def test_either_era_gets_through_all_rounds(era: Mode, tool: str, told: str) -> None:
     async with Suite(EVERYTHING).client(era) as client:
         assert texts(await client.call_tool(f"test_input_required_result_{tool}")) == told
         filled = await client.get_prompt("test_input_required_result_prompt")

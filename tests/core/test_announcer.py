@@ -15,6 +15,7 @@ from mcp_core import Client, Server
 from mcp_core import announcer as announcer_module
 from mcp_core.announcer import Announcer
 from mcp_core.backend import current_backend, open_backend
+from mcp_core.client import Mode
 from mcp_core.subscriptions import (
     Event,
     InProcessBus,
@@ -269,7 +270,7 @@ Until = Callable[[Event], Any]
 
 
 @asynccontextmanager
-async def listening(server: Any, mode: str) -> AsyncGenerator[Until, None]:
+async def listening(server: Any, mode: Mode) -> AsyncGenerator[Until, None]:
     """A client that listens; what it gives waits for an event, and gives all that came up to that one."""
     send, receive = anyio.create_memory_object_stream[Event](100)
 
@@ -299,7 +300,7 @@ async def listening(server: Any, mode: str) -> AsyncGenerator[Until, None]:
 
 @pytest.mark.requirement("R-TOOL-14")
 @either_era
-async def test_clients_are_told_once_of_changes_that_come_together(mode: str) -> None:
+async def test_clients_are_told_once_of_changes_that_come_together(mode: Mode) -> None:
     server = changing()
     async with listening(server, mode) as until:
         for event in (TOOLS, TOOLS, PROMPTS, TOOLS, RESOURCES, PROMPTS):
@@ -312,7 +313,7 @@ async def test_clients_are_told_once_of_changes_that_come_together(mode: str) ->
 
 
 @either_era
-async def test_clients_are_told_of_changes_that_a_thread_announces(mode: str) -> None:
+async def test_clients_are_told_of_changes_that_a_thread_announces(mode: Mode) -> None:
     server = changing()
     async with listening(server, mode) as until:
         await anyio.to_thread.run_sync(server.announce, TOOLS)
@@ -320,7 +321,7 @@ async def test_clients_are_told_of_changes_that_a_thread_announces(mode: str) ->
 
 
 @either_era
-async def test_a_change_that_nobody_was_there_to_hear_is_no_news(mode: str) -> None:
+async def test_a_change_that_nobody_was_there_to_hear_is_no_news(mode: Mode) -> None:
     server = changing()
     server.announce(TOOLS)
     async with listening(server, mode) as until:
@@ -333,7 +334,7 @@ async def test_a_change_that_nobody_was_there_to_hear_is_no_news(mode: str) -> N
 
 
 @either_era
-async def test_the_first_client_is_told_when_the_second_has_left(mode: str) -> None:
+async def test_the_first_client_is_told_when_the_second_has_left(mode: Mode) -> None:
     server = changing()
     async with listening(server, mode) as until:
         async with listening(server, mode) as other:
@@ -344,7 +345,7 @@ async def test_the_first_client_is_told_when_the_second_has_left(mode: str) -> N
 
 
 @either_era
-async def test_the_first_client_is_told_though_the_second_leaves_meanwhile(mode: str) -> None:
+async def test_the_first_client_is_told_though_the_second_leaves_meanwhile(mode: Mode) -> None:
     server = changing()
     async with listening(server, mode) as until:
         async with listening(server, mode):
@@ -367,7 +368,7 @@ class Slow(InProcessBus):
 
 
 @either_era
-async def test_the_first_client_is_told_though_the_second_leaves_while_the_bus_is_slow(mode: str) -> None:
+async def test_the_first_client_is_told_though_the_second_leaves_while_the_bus_is_slow(mode: Mode) -> None:
     bus = Slow()
     server = changing(bus)
     async with listening(server, mode) as until:
@@ -380,7 +381,7 @@ async def test_the_first_client_is_told_though_the_second_leaves_while_the_bus_i
 
 
 @either_era
-async def test_a_bus_that_raises_ends_no_connection(mode: str) -> None:
+async def test_a_bus_that_raises_ends_no_connection(mode: Mode) -> None:
     server = changing(Broken(TOOLS))
     async with listening(server, mode) as until:
         server.announce(TOOLS)
@@ -391,7 +392,7 @@ async def test_a_bus_that_raises_ends_no_connection(mode: str) -> None:
 
 
 @either_era
-async def test_a_server_that_tells_of_no_changes_announces_none(mode: str) -> None:
+async def test_a_server_that_tells_of_no_changes_announces_none(mode: Mode) -> None:
     server = Server("still", on_list_tools=no_tools)
     heard: list[str] = []
     async with Client(server, mode=mode, message_handler=lambda method, params: heard.append(method)) as client:
@@ -404,7 +405,7 @@ async def test_a_server_that_tells_of_no_changes_announces_none(mode: str) -> No
 
 @pytest.mark.requirement("R-TOOL-14")
 @either_era
-async def test_tools_that_are_registered_together_are_one_change(mode: str) -> None:
+async def test_tools_that_are_registered_together_are_one_change(mode: Mode) -> None:
     bus = Bus()
     mcp = MCPServer("growing", subscriptions=bus)
     for number in range(3):  # before anybody is there
@@ -421,7 +422,7 @@ async def test_tools_that_are_registered_together_are_one_change(mode: str) -> N
 
 
 @either_era
-async def test_a_plain_tool_may_register_others_from_its_thread(mode: str) -> None:
+async def test_a_plain_tool_may_register_others_from_its_thread(mode: Mode) -> None:
     mcp = MCPServer("growing")
 
     @mcp.tool()

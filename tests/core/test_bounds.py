@@ -290,7 +290,7 @@ async def test_requests_in_progress_have_so_many_bytes_together(
         if in_batch:
             peer.send([request(n) for n in range(3)])
             gate.set()
-            answers = sorted(await peer.receive_next(), key=lambda answer: int(answer["id"]))
+            answers = sorted(await peer.receive_batch(), key=lambda answer: int(answer["id"]))
         else:
             for n in range(3):
                 peer.send(request(n))

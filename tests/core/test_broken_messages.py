@@ -313,11 +313,11 @@ async def test_ids_and_method_names_have_so_many_characters_at_most() -> None:
 async def test_a_batch_has_100_messages_at_most() -> None:
     async with RawPeer.of(echo_server()) as peer:
         await peer.initialize("2025-03-26")
-        answer = await peer.answer([legacy(n, "ping") for n in range(MAX_BATCH)])
+        answer = await peer.answer_batch([legacy(n, "ping") for n in range(MAX_BATCH)])
         assert sorted(each["id"] for each in answer) == list(range(MAX_BATCH))
         for batch in ([legacy(n, "ping") for n in range(MAX_BATCH + 1)], [1] * 50_000):
-            answer = await peer.answer(batch)
-            assert answer == {
+            refusal = await peer.answer(batch)
+            assert refusal == {
                 "jsonrpc": "2.0",
                 "error": {"code": -32600, "message": "a batch may hold 100 messages at the most"},
             }
@@ -363,6 +363,6 @@ async def test_a_fault_in_one_message_of_a_batch_is_not_that_of_the_others(monke
     monkeypatch.setattr(dispatcher, "begin", failing)
     async with RawPeer.of(served) as peer:
         await peer.initialize("2025-03-26")
-        answer = await peer.answer([legacy(n, "ping") for n in (1, 2, 3)])
+        answer = await peer.answer_batch([legacy(n, "ping") for n in (1, 2, 3)])
     assert sorted((each["id"], "result" in each) for each in answer) == [(1, True), (2, False), (3, True)]
     assert code_of(next(each for each in answer if each["id"] == 2)) == -32603

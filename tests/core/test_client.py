@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from mcp_core import Client, MCPError, RequestContext, ResourceNotFound, Server, errors
+from mcp_core.client import Mode
 from mcp_core.subscriptions import Event, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import WireRecorder
 from mcp_core.types import (
@@ -148,7 +149,7 @@ async def test_questions_are_answered_and_the_state_comes_back_unread() -> None:
 @pytest.mark.requirement("R-ERR-07")
 @pytest.mark.requirement("R-RES-06")
 @pytest.mark.parametrize(("mode", "code"), [("auto", -32602), ("legacy", -32002)])
-async def test_a_missing_resource_is_told_in_the_code_of_the_era(mode: str, code: int) -> None:
+async def test_a_missing_resource_is_told_in_the_code_of_the_era(mode: Mode, code: int) -> None:
     server, recorder = everything()
     async with Client(server, mode=mode) as client:
         with pytest.raises(errors.InvalidParams, match="x:missing") as caught:
@@ -172,7 +173,7 @@ def test_the_library_has_no_codes_of_its_own() -> None:
 @pytest.mark.requirement("R-PROMPT-01")
 @pytest.mark.requirement("R-BASE-21")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_what_is_declared_is_served_even_when_it_is_empty(mode: str) -> None:
+async def test_what_is_declared_is_served_even_when_it_is_empty(mode: Mode) -> None:
     server, _ = everything()
     async with Client(server, mode=mode) as client:
         offered = client.server_capabilities

@@ -8,6 +8,7 @@ import pytest
 
 from mcp_core import Client, Server, StdioServerParameters
 from mcp_core import types as t
+from mcp_core.client import Mode
 from mcp_core.testing import flush_logs
 from mcp_core.transports.http_client import StreamableHTTPParameters
 
@@ -184,7 +185,7 @@ async def test_a_ping_says_what_there_is_instead() -> None:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("level", [None, "debug", "info"])
 async def test_a_logging_callback_gets_what_is_asked_for_or_is_told(
-    mode: str, level: Any, caplog: pytest.LogCaptureFixture
+    mode: Mode, level: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     def tools(ctx: Any, params: t.PaginatedRequestParams) -> t.ListToolsResult:
         return t.ListToolsResult(tools=[])
@@ -223,7 +224,7 @@ class Own(Exception):
 
 @pytest.mark.fault("X-06")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_what_a_handler_raises_comes_out_where_that_is_wanted(mode: str) -> None:
+async def test_what_a_handler_raises_comes_out_where_that_is_wanted(mode: Mode) -> None:
     raised = Own("mine")
 
     async def call(ctx: Any, params: t.CallToolRequestParams) -> t.CallToolResult:

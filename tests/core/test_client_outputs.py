@@ -13,7 +13,7 @@ import pytest
 
 from mcp_core import Client, RequestContext, Server
 from mcp_core import types as t
-from mcp_core.client import outputs
+from mcp_core.client import Mode, outputs
 from mcp_core.errors import InvalidResult
 from mcp_core.subscriptions import ToolsListChanged
 from mcp_core.testing import WireRecorder
@@ -52,7 +52,7 @@ def lists(recorder: WireRecorder) -> int:
         ({"n": None}, '$.n: null is not of type "integer"'),
     ],
 )
-async def test_content_that_does_not_fit_is_refused(mode: str, listed: bool, content: Any, told: str) -> None:
+async def test_content_that_does_not_fit_is_refused(mode: Mode, listed: bool, content: Any, told: str) -> None:
     server, recorder = serving(NUMBER, content)
     async with Client(server, mode=mode) as client:
         if listed:

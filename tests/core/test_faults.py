@@ -19,6 +19,7 @@ import pytest
 from mcp_core import Client, MCPError, RequestContext, Server
 from mcp_core import types as t
 from mcp_core.backend import Backend, current_backend, open_backend
+from mcp_core.client import Mode
 from mcp_core.connection import Connection
 from mcp_core.errors import ConnectionClosed, MCPCoreError
 from mcp_core.testing import Fault, FaultyApp, Inbox, Schedule, cancelled_at, check_channel, faulty_pair, modern_meta
@@ -128,7 +129,7 @@ def roots(ctx: Any) -> t.ListRootsResult:
 @fatal
 @both_modes
 @over_both
-async def test_a_channel_may_end_at_any_point(over: Over, mode: str, fault: Fault, anyio_backend_name: str) -> None:
+async def test_a_channel_may_end_at_any_point(over: Over, mode: Mode, fault: Fault, anyio_backend_name: str) -> None:
     server, point = make_server(), 0
     while True:
         schedule = Schedule({point: fault})
@@ -142,7 +143,7 @@ async def test_a_channel_may_end_at_any_point(over: Over, mode: str, fault: Faul
 
 @both_modes
 @over_both
-async def test_a_call_after_the_end_says_so(over: Over, mode: str) -> None:
+async def test_a_call_after_the_end_says_so(over: Over, mode: Mode) -> None:
     """From whichever message on the connection is gone, the client says that it is, or goes on."""
     server, closed = make_server(), 0
     for point in range(4, 10):
@@ -164,7 +165,7 @@ async def test_a_call_after_the_end_says_so(over: Over, mode: str) -> None:
 @pytest.mark.parametrize("fault", ["delay", "split", "stall"])
 @both_modes
 @over_both
-async def test_what_is_only_late_arrives(over: Over, mode: str, fault: Fault) -> None:
+async def test_what_is_only_late_arrives(over: Over, mode: Mode, fault: Fault) -> None:
     """With a delay at every other point, everything is answered as if there were none."""
     server = make_server()
     schedule = Schedule.random(1, 0.5, (fault,))
@@ -186,7 +187,7 @@ async def test_what_is_only_late_arrives(over: Over, mode: str, fault: Fault) ->
 
 
 @both_modes
-async def test_a_lost_message_is_a_timeout(mode: str) -> None:
+async def test_a_lost_message_is_a_timeout(mode: Mode) -> None:
     """Whichever message is lost: the call that waits for it ends in time, and others go on."""
     server, point, late = make_server(), 4, 0
     while True:
@@ -223,7 +224,7 @@ async def test_a_channel_with_harmless_faults_keeps_the_contract(seed: int, over
 @both_modes
 @over_both
 @pytest.mark.fault("S-04")
-async def test_a_call_may_be_cancelled_at_any_await(over: Over, mode: str) -> None:
+async def test_a_call_may_be_cancelled_at_any_await(over: Over, mode: Mode) -> None:
     server = make_server()
     async with connected(server, Schedule(), over, mode=mode, list_roots_callback=roots) as line:  # noqa: SIM117
         async with line.client as client:
@@ -240,7 +241,7 @@ async def test_a_call_may_be_cancelled_at_any_await(over: Over, mode: str) -> No
 
 @both_modes
 @over_both
-async def test_opening_may_be_cancelled_at_any_await(over: Over, mode: str) -> None:
+async def test_opening_may_be_cancelled_at_any_await(over: Over, mode: Mode) -> None:
     server, point = make_server(), 0
     while True:
         async with connected(server, Schedule(), over, mode=mode) as line:
@@ -411,7 +412,7 @@ APPS: Final[dict[str, dict[str, Any]]] = {"plain": {}, "stateless": {"stateless_
 
 
 def app_of(kind: str, server: Server) -> Any:
-    more = {"event_store": InMemoryEventStore()} if kind == "stored" else {}
+    more: dict[str, Any] = {"event_store": InMemoryEventStore()} if kind == "stored" else {}
     return server.streamable_http_app(keep_alive=0.005, **APPS[kind], **more)
 
 

@@ -610,7 +610,7 @@ async def test_middleware_wraps_the_handshake_and_each_element_of_a_batch() -> N
     server.middleware.append(watch)
     async with RawPeer.of(server) as peer:
         assert (await peer.initialize("2025-03-26"))["protocolVersion"] == "2025-03-26"
-        batch = await peer.answer([legacy(1, "ping"), legacy(2, "tools/call", CALL), legacy(3, "bogus")])
+        batch = await peer.answer_batch([legacy(1, "ping"), legacy(2, "tools/call", CALL), legacy(3, "bogus")])
     assert {a["id"]: a.get("error", {}).get("code") for a in batch} == {1: None, 2: None, 3: -32601}
     assert seen[0] == "initialize"
     assert sorted(seen[1:]) == ["bogus", "notifications/initialized", "ping", "tools/call"]

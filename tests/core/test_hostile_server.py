@@ -31,8 +31,8 @@ from mcp_core import (
     StdioServerParameters,
 )
 from mcp_core import types as t
+from mcp_core.client import Mode, listening, notification_queue
 from mcp_core.client import client as client_module
-from mcp_core.client import listening, notification_queue
 from mcp_core.client.reading import read_result
 from mcp_core.errors import InputRoundsExceeded, InvalidRequest, InvalidResult
 from mcp_core.queue_logger import MAX_WARNINGS
@@ -56,7 +56,7 @@ def notice(method: str, params: str) -> str:
 
 
 @asynccontextmanager
-async def hostile(script: dict[str, list[str]], mode: str = "legacy", **options: Any) -> AsyncGenerator[Client, None]:
+async def hostile(script: dict[str, list[str]], mode: Mode = "legacy", **options: Any) -> AsyncGenerator[Client, None]:
     """A client of a server with this script."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "script.json"
@@ -103,7 +103,7 @@ MALFORMED: Final = [
 @pytest.mark.fault("S-03")
 @pytest.mark.case("C106")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_malformed_messages_are_overlooked(mode: str) -> None:
+async def test_malformed_messages_are_overlooked(mode: Mode) -> None:
     script = {"tools/call": [*MALFORMED, ANSWER]}
     heard: list[str] = []
 
@@ -387,7 +387,7 @@ async def test_so_with_a_scope(scope: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_one_bad_tool_does_not_hide_the_others(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_one_bad_tool_does_not_hide_the_others(mode: Mode, caplog: pytest.LogCaptureFixture) -> None:
     hinted = {**GOOD, "name": "hinted", "annotations": {"readOnlyHint": "yes"}}
     bad: list[Any] = [{**GOOD, "name": 5}, {"name": "x"}, 7, None, {**GOOD, "title": []}]
     async with hostile({"tools/list": listed(GOOD, *bad, hinted)}, mode) as client:
@@ -624,7 +624,7 @@ async def test_nobody_is_late_while_we_are_asked() -> None:
 
 @pytest.mark.case("C091")
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_what_came_before_the_answer_reaches_slow_callbacks_in_order(mode: str) -> None:
+async def test_what_came_before_the_answer_reaches_slow_callbacks_in_order(mode: Mode) -> None:
     seen: list[Any] = []
 
     async def step(progress: float, total: float | None, message: str | None) -> None:

@@ -620,7 +620,7 @@ async def test_a_batch_waits_for_its_slowest_and_leaves_out_the_cancelled() -> N
         peer.send(notification("notifications/cancelled", {"requestId": 3}))
         assert await answers(peer) == []
         gate.set()
-        answer = await peer.receive_next()
+        answer = await peer.receive_batch()
         assert await answers(peer) == []
     assert sorted(a["id"] for a in answer) == [1, 2, 4]
     assert cancelled == ["t3"]
@@ -647,7 +647,7 @@ async def test_a_request_cancelled_within_its_own_batch_never_answers() -> None:
             legacy(2, "ping"),
         ]
         peer.send(batch)
-        assert await peer.receive_next() == [{"jsonrpc": "2.0", "id": 2, "result": {}}]
+        assert await peer.receive_batch() == [{"jsonrpc": "2.0", "id": 2, "result": {}}]
         assert await answers(peer) == []
     gc.collect()  # a coroutine that was dropped unawaited would warn now
 
@@ -671,7 +671,7 @@ async def test_the_same_id_twice_in_a_batch_is_answered_for_each() -> None:
         peer.send([legacy(1, "tools/call", {"name": "a"}), legacy(1, "tools/call", {"name": "b"})])
         assert await answers(peer) == []
         gate.set()
-        answer = await peer.receive_next()
+        answer = await peer.receive_batch()
     assert sorted(a.get("error", {}).get("code", 0) for a in answer) == [-32600, 0]
     assert [a["id"] for a in answer] == [1, 1]
 

@@ -9,6 +9,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mcp_core import Client, RequestContext, Server
+from mcp_core.client import Mode
 from mcp_core.parameter_headers import MAX_NAME, InvalidHeaderAnnotation, parameter_headers
 from mcp_core.types import ListToolsResult, PaginatedRequestParams, Tool
 from mcp_typed import InvalidSignature, MCPServer
@@ -190,7 +191,7 @@ def header(name: Any) -> Any:
 
 @pytest.mark.requirement("R-HTTP-20")
 @either_era
-async def test_a_typed_tool_shows_its_marks(mode: str) -> None:
+async def test_a_typed_tool_shows_its_marks(mode: Mode) -> None:
     mcp = MCPServer("marks")
 
     @mcp.tool()
@@ -220,7 +221,7 @@ async def test_a_typed_tool_shows_its_marks(mode: str) -> None:
 
 @pytest.mark.requirement("R-HTTP-20")
 @either_era
-async def test_a_schema_made_by_hand_is_shown_as_it_is(mode: str) -> None:
+async def test_a_schema_made_by_hand_is_shown_as_it_is(mode: Mode) -> None:
     schema = properties(place=properties(city=marked("City")))
 
     async def list_tools(ctx: RequestContext, params: PaginatedRequestParams | None) -> ListToolsResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcp_core import Client, Server
+from mcp_core.client import Mode
 from mcp_core.testing import RawPeer
 from mcp_core.types import CallToolRequestParams, CallToolResult, TextContent
 
@@ -24,7 +25,8 @@ async def test_both_eras_on_one_connection() -> None:
 
 async def test_typed_client_in_both_eras() -> None:
     server = Server("smoke", on_call_tool=call_tool)
-    for mode, revision in (("auto", "2026-07-28"), ("legacy", "2025-11-25")):
+    modes: dict[Mode, str] = {"auto": "2026-07-28", "legacy": "2025-11-25"}
+    for mode, revision in modes.items():
         async with Client(server, mode=mode) as client:
             assert client.protocol_version == revision
             result = await client.call_tool("x", {"a": 1})

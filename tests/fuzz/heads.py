@@ -203,7 +203,7 @@ class RequestHeads:
         self._tally = tally
         self._backend = backend
         self._pool = Pool()
-        options = [*OPTIONS, {"event_store": InMemoryEventStore()}]
+        options: list[dict[str, Any]] = [*OPTIONS, {"event_store": InMemoryEventStore()}]
         self._apps: list[Any] = [
             make_server().streamable_http_app(cancel_on_disconnect=True, max_sessions=300, **given) for given in options
         ]

@@ -17,6 +17,7 @@ import httpx2
 from anyio.abc import TaskGroup
 
 from mcp_core import Client
+from mcp_core.client import Mode
 from mcp_core.transports.http_client import StreamableHTTPParameters
 from tests.http.asgi import App, News
 
@@ -183,7 +184,7 @@ class Wire(httpx2.AsyncBaseTransport):
         return await exchange.response(request)
 
     def client(
-        self, mode: str = "auto", *, headers: dict[str, str] | None = None, timeout: float = 30.0, **options: Any
+        self, mode: Mode = "auto", *, headers: dict[str, str] | None = None, timeout: float = 30.0, **options: Any
     ) -> Client:
         """A client at this end of the wire."""
         parameters = StreamableHTTPParameters(url=URL, headers=headers or {}, timeout=timeout, http_client=self.http)

@@ -16,6 +16,7 @@ import pytest
 
 from mcp_core import Client, RequestContext, Server
 from mcp_core.auth import AccessToken, AuthSettings
+from mcp_core.client import Mode
 from mcp_core.server import ASGIApp
 from mcp_core.testing import flush_logs, modern_meta
 from mcp_core.transports.streamable_http import bearer
@@ -886,7 +887,7 @@ async def test_a_typed_tool_in_a_worker_thread_finds_the_token() -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_in_memory_nobody_is_asked_for_a_token(mode: str) -> None:
+async def test_in_memory_nobody_is_asked_for_a_token(mode: Mode) -> None:
     heard = Heard()
     async with Client(heard.server, mode=mode) as client:
         await client.call_tool("whoami")

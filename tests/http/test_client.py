@@ -17,7 +17,7 @@ import pytest
 
 from mcp_core import Client, ConnectionClosed, RequestContext, RequestTimeout, Server
 from mcp_core import types as t
-from mcp_core.client import ClientRequestContext, Subscription
+from mcp_core.client import ClientRequestContext, Mode, Subscription
 from mcp_core.errors import HeaderMismatch, InvalidResult, MethodNotFound
 from mcp_core.subscriptions import Event, ResourceUpdated, ToolsListChanged
 from mcp_core.testing import flush_logs
@@ -47,7 +47,7 @@ from tests.interop.watching import Heard
 
 JSON: TypeAlias = dict[str, Any]
 
-MODES: Final = ["auto", "legacy"]
+MODES: Final[list[Mode]] = ["auto", "legacy"]
 REVISIONS: Final = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 CLIENT: Final = "mcp_core.transports.http_client"
 
@@ -70,7 +70,7 @@ both_modes = pytest.mark.parametrize("mode", MODES)
     ],
     ids=["auto", "modern", "legacy", "legacy-json", "legacy-stateless", "legacy-events"],
 )
-async def test_every_primitive_is_served(mode: str, options: JSON) -> None:
+async def test_every_primitive_is_served(mode: Mode, options: JSON) -> None:
     if "event_store" in options:
         options = {"event_store": InMemoryEventStore()}
     async with wired(make_server().streamable_http_app(**options)) as wire, wire.client(mode) as client:
@@ -93,7 +93,7 @@ async def test_every_primitive_is_served(mode: str, options: JSON) -> None:
 
 
 @both_modes
-async def test_who_serves_is_known_when_the_client_is_open(mode: str) -> None:
+async def test_who_serves_is_known_when_the_client_is_open(mode: Mode) -> None:
     async with wired(make_server()) as wire, wire.client(mode) as client:
         assert client.server_info is not None
         assert (client.server_info.name, client.server_info.version) == ("mcpcore-conformance", "1.0.0")
@@ -103,7 +103,7 @@ async def test_who_serves_is_known_when_the_client_is_open(mode: str) -> None:
 
 
 @both_modes
-async def test_requests_do_not_wait_for_each_other(mode: str) -> None:
+async def test_requests_do_not_wait_for_each_other(mode: Mode) -> None:
     patient = Patient()
     results: list[str] = []
     async with wired(patient.server) as wire, wire.client(mode) as client, anyio.create_task_group() as tasks:
@@ -303,7 +303,7 @@ BROKEN: Final = [
 
 @pytest.mark.requirement("R-HTTP-22")
 @both_modes
-async def test_a_tool_whose_marks_break_the_rules_is_left_out(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_tool_whose_marks_break_the_rules_is_left_out(mode: Mode, caplog: pytest.LogCaptureFixture) -> None:
     async def list_tools(turn: Turn) -> None:
         tools = [BROKEN[0], WEATHER_AS_JSON, *BROKEN[1:]]
         extra = {"x-kept": [1, 2.5, None]}
@@ -413,7 +413,7 @@ async def test_a_stream_that_does_not_open_holds_up_nothing(monkeypatch: pytest.
 
 
 @both_modes
-async def test_notifications_keep_their_order(mode: str) -> None:
+async def test_notifications_keep_their_order(mode: Mode) -> None:
     release = anyio.Event()
     heard: list[int] = []
 
@@ -435,7 +435,7 @@ async def test_notifications_keep_their_order(mode: str) -> None:
 
 @both_modes
 async def test_a_message_that_is_refused_or_streamed_at_holds_up_nothing(
-    mode: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    mode: Mode, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(f"{CLIENT}.posts.RESPONSE_ENDS", 0.01)
 
@@ -495,7 +495,7 @@ async def test_it_works_over_the_asgi_transport_of_httpx_as_well(monkeypatch: py
 
 
 @both_modes
-async def test_progress_comes_in_order_and_to_the_call_that_it_is_of(mode: str) -> None:
+async def test_progress_comes_in_order_and_to_the_call_that_it_is_of(mode: Mode) -> None:
     async def call(ctx: RequestContext, params: t.CallToolRequestParams) -> t.CallToolResult:
         for step in range(3):
             await ctx.report_progress(step, 3, f"{params.name} {step}")
@@ -519,7 +519,7 @@ async def test_progress_comes_in_order_and_to_the_call_that_it_is_of(mode: str) 
 
 
 @both_modes
-async def test_log_messages_come_if_they_are_asked_for(mode: str) -> None:
+async def test_log_messages_come_if_they_are_asked_for(mode: Mode) -> None:
     heard = Heard[t.LoggingMessageNotificationParams]()
     asked: JSON = {"log_level": "info"} if mode == "auto" else {}
     async with wired(make_server()) as wire, wire.client(mode, logging_callback=heard.tell, **asked) as client:
@@ -579,7 +579,7 @@ class User:
     ],
     ids=["elicitation", "sampling", "roots"],
 )
-async def test_questions_are_answered(mode: str, tool: str, arguments: JSON, asked: str, answer: str) -> None:
+async def test_questions_are_answered(mode: Mode, tool: str, arguments: JSON, asked: str, answer: str) -> None:
     user = User()
     async with wired(make_server()) as wire, wire.client(mode, **user.callbacks) as client:
         assert text_of(await client.call_tool(tool, arguments)) == answer
@@ -732,7 +732,7 @@ async def test_a_session_hears_of_changes_on_its_own_stream() -> None:
 @pytest.mark.requirement("R-HTTP-11")
 @pytest.mark.requirement("R-HTTPL-06")
 @both_modes
-async def test_a_call_that_is_cancelled_ends_on_the_server_too(mode: str) -> None:
+async def test_a_call_that_is_cancelled_ends_on_the_server_too(mode: Mode) -> None:
     patient = Patient()
     async with wired(patient.server) as wire, wire.client(mode) as client, anyio.create_task_group() as tasks:
         tasks.start_soon(client.call_tool, "wait")
@@ -752,7 +752,7 @@ async def test_a_call_that_is_cancelled_ends_on_the_server_too(mode: str) -> Non
 
 @pytest.mark.requirement("R-BASE-19")
 @both_modes
-async def test_a_call_that_takes_too_long_ends_on_the_server_too(mode: str) -> None:
+async def test_a_call_that_takes_too_long_ends_on_the_server_too(mode: Mode) -> None:
     patient = Patient()
     async with wired(patient.server) as wire, wire.client(mode) as client:
         with pytest.raises(RequestTimeout, match=r"^tools/call was not answered within 0.05 seconds$"):
@@ -783,7 +783,7 @@ async def test_a_server_that_ignores_the_probe_is_asked_to_shake_hands() -> None
 
 
 @both_modes
-async def test_whoever_waits_when_the_client_is_left_is_told(mode: str) -> None:
+async def test_whoever_waits_when_the_client_is_left_is_told(mode: Mode) -> None:
     patient = Patient()
     failures: list[Exception] = []
 
@@ -804,7 +804,7 @@ async def test_whoever_waits_when_the_client_is_left_is_told(mode: str) -> None:
 
 
 @both_modes
-async def test_a_client_that_was_left_can_be_opened_again(mode: str) -> None:
+async def test_a_client_that_was_left_can_be_opened_again(mode: Mode) -> None:
     async with wired(make_server()) as wire:
         client = wire.client(mode)
         for _ in range(2):
@@ -830,7 +830,7 @@ async def reached(client: Client, name: str) -> None:
 
 
 @both_modes
-async def test_sockets_cancellation(mode: str, harbour: Served, anyio_backend_name: str) -> None:
+async def test_sockets_cancellation(mode: Mode, harbour: Served, anyio_backend_name: str) -> None:
     name = f"{mode} {anyio_backend_name}"
     async with Client(harbour.url, mode=mode) as client, anyio.create_task_group() as tasks:
         tasks.start_soon(client.call_tool, "linger", {"name": name})
@@ -842,7 +842,7 @@ async def test_sockets_cancellation(mode: str, harbour: Served, anyio_backend_na
 
 @both_modes
 async def test_sockets_more_requests_than_a_pool_has_by_default(
-    mode: str, harbour: Served, anyio_backend_name: str
+    mode: Mode, harbour: Served, anyio_backend_name: str
 ) -> None:
     name = f"all {mode} {anyio_backend_name}"
     results: list[str] = []
@@ -859,7 +859,7 @@ async def test_sockets_more_requests_than_a_pool_has_by_default(
 
 
 @both_modes
-async def test_sockets_large_events_and_one_connection_for_all(mode: str, harbour: Served) -> None:
+async def test_sockets_large_events_and_one_connection_for_all(mode: Mode, harbour: Served) -> None:
     addresses: set[Any] = set()
 
     async def note(response: httpx2.Response) -> None:
@@ -890,7 +890,7 @@ async def test_sockets_changes(harbour: Served) -> None:
 
 
 @both_modes
-async def test_sockets_a_server_that_is_killed(mode: str) -> None:
+async def test_sockets_a_server_that_is_killed(mode: Mode) -> None:
     with serving("tests.http.harbour_server:server") as served:
         failures: list[str] = []
         async with Client(served.url, mode=mode) as client, anyio.create_task_group() as tasks:

@@ -14,6 +14,7 @@ import pytest
 
 from mcp_core import Client, ConnectionClosed, MCPError, RequestContext, Server
 from mcp_core import types as t
+from mcp_core.client import Mode
 from mcp_core.errors import InvalidParams, InvalidResult, MethodNotFound, MissingClientCapability
 from mcp_core.subscriptions import ToolsListChanged
 from mcp_core.testing import flush_logs
@@ -72,7 +73,7 @@ ERROR: Final = {"code": -32099, "message": "no", "data": {"why": "because"}}
 @both_modes
 @pytest.mark.parametrize("status", [200, 400, 401, 403, 404, 500, 503])
 @pytest.mark.parametrize("ids", ["ours", "none", "null", "its own"])
-async def test_a_json_rpc_error_is_raised_whatever_its_status_and_id(mode: str, status: int, ids: str) -> None:
+async def test_a_json_rpc_error_is_raised_whatever_its_status_and_id(mode: Mode, status: int, ids: str) -> None:
     async def refuse(turn: Turn) -> None:
         given = {"ours": {"id": turn.message["id"]}, "none": {}, "null": {"id": None}, "its own": {"id": "server"}}
         await turn.reply(status, {"jsonrpc": "2.0", **given[ids], "error": ERROR})
@@ -108,7 +109,7 @@ STRANGER: Final = b'{"jsonrpc":"2.0","id":"another","result":{"tools":[]}}'
     ],
 )
 async def test_a_response_that_is_no_answer_is_told_by_its_status(
-    mode: str, status: int, kind: str, body: bytes, told: str
+    mode: Mode, status: int, kind: str, body: bytes, told: str
 ) -> None:
     async def respond(turn: Turn) -> None:
         headers = {"location": "http://me:secret@127.0.0.1:8000/mcp/?token=secret"} if status == 307 else {}
@@ -187,7 +188,7 @@ async def test_a_stateless_stream_that_ends_without_an_answer_is_not_taken_up() 
 
 @pytest.mark.requirement("R-HTTP-10")
 @both_modes
-async def test_what_is_no_message_on_a_stream_is_overlooked(mode: str) -> None:
+async def test_what_is_no_message_on_a_stream_is_overlooked(mode: Mode) -> None:
     async def call(turn: Turn) -> None:
         await turn.stream(
             ": keep-alive",
@@ -204,7 +205,7 @@ async def test_what_is_no_message_on_a_stream_is_overlooked(mode: str) -> None:
 
 
 @both_modes
-async def test_a_stream_that_stays_open_after_the_answer_is_closed(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_stream_that_stays_open_after_the_answer_is_closed(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"{CLIENT}.streams.RESPONSE_ENDS", 0.01)
     heard = Notices()
 
@@ -226,7 +227,7 @@ async def test_a_stream_that_stays_open_after_the_answer_is_closed(mode: str, mo
 @both_modes
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_an_answer_may_be_large_but_not_without_limit(
-    mode: str, streamed: bool, monkeypatch: pytest.MonkeyPatch
+    mode: Mode, streamed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def call(turn: Turn) -> None:
         answer = turn.complete(content=[{"type": "text", "text": "x" * 2_000_000}])
@@ -588,7 +589,7 @@ async def test_a_method_that_is_unknown_is_no_end_of_the_session() -> None:
 
 
 @both_modes
-async def test_a_server_that_goes_fails_what_waits_and_may_come_back(mode: str) -> None:
+async def test_a_server_that_goes_fails_what_waits_and_may_come_back(mode: Mode) -> None:
     patient = Patient()
     async with wired(patient.server) as wire, wire.client(mode) as client:
         failures: list[str] = []
@@ -614,7 +615,7 @@ async def test_a_server_that_goes_fails_what_waits_and_may_come_back(mode: str) 
 
 
 @pytest.mark.parametrize("mode", [*MODES, "2026-07-28"])
-async def test_nobody_listens(mode: str) -> None:
+async def test_nobody_listens(mode: Mode) -> None:
     port = free_port()
 
     async def use() -> None:

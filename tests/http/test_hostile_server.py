@@ -16,6 +16,7 @@ import pytest
 from anyio.abc import SocketStream
 
 from mcp_core import Client, LocalProtocolError, MCPError
+from mcp_core.client import Mode
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidRequest, InvalidResult, MCPCoreError
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_core.testing import flush_logs
@@ -143,7 +144,7 @@ class Hostile:
 
 @asynccontextmanager
 async def hostile(
-    acts: Mapping[str, Act], mode: str = "2026-07-28", parameters: JSON | None = None, **options: Any
+    acts: Mapping[str, Act], mode: Mode = "2026-07-28", parameters: JSON | None = None, **options: Any
 ) -> AsyncGenerator[tuple[Client, Hostile], None]:
     """A client and the server that it is connected to."""
     async with serving(acts) as server:
@@ -179,7 +180,7 @@ DONE: Final = b'{"jsonrpc":"2.0","id":$ID,"result":{"resultType":"complete","con
 @pytest.mark.parametrize("status", ["307 Temporary Redirect", "308 Permanent Redirect"])
 @pytest.mark.parametrize("absolute", [False, True])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_redirect_within_the_origin_is_followed(status: str, absolute: bool, mode: str) -> None:
+async def test_a_redirect_within_the_origin_is_followed(status: str, absolute: bool, mode: Mode) -> None:
     methods = ("server/discover", "initialize", "notifications/initialized", "tools/call", "notifications/x")
     acts: dict[str, Act] = {"POST tools/call": saying("200 OK", DONE)}
     async with serving(acts) as server:
@@ -196,7 +197,7 @@ async def test_a_redirect_within_the_origin_is_followed(status: str, absolute: b
     assert [a.path for a in server.asked if a.what == "POST notifications/x"] == ["/mcp", "/mcp/"]
 
 
-def client_version(mode: str) -> str:
+def client_version(mode: Mode) -> str:
     return "2025-11-25" if mode == "legacy" else "2026-07-28"
 
 
@@ -247,7 +248,7 @@ REFUSAL: Final = b'{"jsonrpc":"2.0","error":{"code":-32600,"message":"no","data"
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 @pytest.mark.parametrize("status", ["401 Unauthorized", "403 Forbidden", "429 Too Many Requests"])
 @pytest.mark.parametrize("body", [b"", REFUSAL, b"<html>"])
-async def test_a_refusal_carries_its_status_and_headers_and_is_met_once(mode: str, status: str, body: bytes) -> None:
+async def test_a_refusal_carries_its_status_and_headers_and_is_met_once(mode: Mode, status: str, body: bytes) -> None:
     refuse = saying(status, body, WWW_Authenticate=CHALLENGE, Retry_After="17")
     async with serving({"POST server/discover": refuse, "POST initialize": refuse}) as server:
         with pytest.raises(HTTPRefusal) as caught:
@@ -570,7 +571,7 @@ async def test_what_unpacks_to_more_than_a_message_may_have_is_refused(encoding:
 
 
 @pytest.mark.parametrize("mode", ["legacy", "2026-07-28"])
-async def test_malformed_bodies_are_told_at_once(mode: str) -> None:
+async def test_malformed_bodies_are_told_at_once(mode: Mode) -> None:
     bodies = [b'{"id":"' + b'\\"' * 200_000, b"[" * 200_000, b'"' * 200_000, b"\xff" * 200_000, b"[1," * 100_000]
     async with hostile({}, mode) as (client, server):
         for body in bodies:

@@ -19,6 +19,7 @@ from mcp.client.session import ClientRequestContext
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated, ToolsListChanged
 
+from mcp_core.client import Mode
 from tests.http.serving import Served, serving
 from tests.http.sockets import filler
 from tests.interop import bookshop as b
@@ -36,7 +37,7 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def connect(served: Served, mode: str, **options: Any) -> AsyncGenerator[Peer, None]:
+async def connect(served: Served, mode: Mode, **options: Any) -> AsyncGenerator[Peer, None]:
     """A client with all callbacks."""
     logs: Heard[t.LoggingMessageNotificationParams] = Heard()
     samplings: Heard[t.CreateMessageRequestParams] = Heard()
@@ -90,7 +91,7 @@ globals().update(
 @pytest.mark.parametrize(
     ("tool", "missing"), [("choose", "elicitation"), ("summarize", "sampling"), ("places", "roots")]
 )
-async def test_client_without_callbacks_is_not_asked(core_server: Served, mode: str, tool: str, missing: str) -> None:
+async def test_client_without_callbacks_is_not_asked(core_server: Served, mode: Mode, tool: str, missing: str) -> None:
     async with Client(core_server.url, mode=mode, read_timeout_seconds=60) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool(tool, {"text": "accept"})
@@ -150,7 +151,7 @@ async def test_questions_amid_concurrent_calls(core: Peer) -> None:
 
 
 @modes
-async def test_many_clients_at_once(core_server: Served, mode: str) -> None:
+async def test_many_clients_at_once(core_server: Served, mode: Mode) -> None:
     """What one asks for does not reach another."""
     answers: dict[int, list[str]] = {number: [] for number in range(6)}
 
@@ -168,7 +169,7 @@ async def test_many_clients_at_once(core_server: Served, mode: str) -> None:
 
 
 @modes
-async def test_both_eras_on_one_server_at_once(core_server: Served, mode: str) -> None:
+async def test_both_eras_on_one_server_at_once(core_server: Served, mode: Mode) -> None:
     other = MODES[1 - MODES.index(mode)]
     async with connect(core_server, mode) as one, connect(core_server, other) as two:
         for peer in (one, two, one, two):
@@ -325,7 +326,7 @@ async def test_a_typed_tool_that_comes_and_goes(asking_server: Served) -> None:
     ],
     ids=["accept", "decline", "cancel"],
 )
-async def test_a_typed_tool_asks(asking_server: Served, mode: str, answer: t.ElicitResult, text: str) -> None:
+async def test_a_typed_tool_asks(asking_server: Served, mode: Mode, answer: t.ElicitResult, text: str) -> None:
     asked: list[str] = []
 
     async def elicit(context: ClientRequestContext, params: t.ElicitRequestParams) -> t.ElicitResult:
@@ -338,7 +339,7 @@ async def test_a_typed_tool_asks(asking_server: Served, mode: str, answer: t.Eli
 
 
 @modes
-async def test_typed_functions_in_threads_at_once(asking_server: Served, mode: str) -> None:
+async def test_typed_functions_in_threads_at_once(asking_server: Served, mode: Mode) -> None:
     async with Client(asking_server.url, mode=mode, read_timeout_seconds=60) as client:
         answers: set[str] = set()
 
@@ -372,7 +373,7 @@ async def test_a_session_that_has_ended_is_known_to_have(core_server: Served) ->
 
 
 @modes
-async def test_leaving_ends_the_session(core_server: Served, mode: str) -> None:
+async def test_leaving_ends_the_session(core_server: Served, mode: Mode) -> None:
     seen: list[httpx2.Response] = []
 
     async def note(response: httpx2.Response) -> None:
@@ -400,7 +401,7 @@ async def test_leaving_ends_the_session(core_server: Served, mode: str) -> None:
 
 
 @modes
-async def test_without_sessions(stateless_server: Served, mode: str) -> None:
+async def test_without_sessions(stateless_server: Served, mode: Mode) -> None:
     async with connect(stateless_server, mode) as peer:
         heard: list[float] = []
 
@@ -421,7 +422,7 @@ async def test_without_sessions(stateless_server: Served, mode: str) -> None:
 
 
 @modes
-async def test_without_streams(json_server: Served, mode: str) -> None:
+async def test_without_streams(json_server: Served, mode: Mode) -> None:
     """`json_response` is for the handshake era: progress has no way to travel there."""
     async with connect(json_server, mode) as peer:
         heard: list[float] = []
@@ -436,7 +437,7 @@ async def test_without_streams(json_server: Served, mode: str) -> None:
 
 @pytest.mark.requirement("R-HTTPL-07")
 @modes
-async def test_a_tool_that_sends_its_client_away(conformance_server: Served, mode: str) -> None:
+async def test_a_tool_that_sends_its_client_away(conformance_server: Served, mode: Mode) -> None:
     """With an event store, a handshake-era client comes back for the rest."""
     async with Client(conformance_server.url, mode=mode, read_timeout_seconds=60) as client:
         assert text_of(await client.call_tool("test_reconnection")) == "Reconnection test completed"
@@ -444,7 +445,7 @@ async def test_a_tool_that_sends_its_client_away(conformance_server: Served, mod
 
 
 @modes
-async def test_weather(weather_server: Served, mode: str) -> None:
+async def test_weather(weather_server: Served, mode: Mode) -> None:
     async with Client(weather_server.url, mode=mode, read_timeout_seconds=60) as client:
         result = await client.call_tool("get_weather", {"city": "Oslo"})
         assert result.structured_content == {"temperature": 16.2, "humidity": 0.83, "conditions": "Overcast in Oslo"}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import pytest
 
 from mcp_core import Server
 from mcp_core.auth import AccessToken, AuthSettings
+from mcp_core.transports.stdio import StdioKeywords, serve_stdio
 from mcp_core.transports.streamable_http import HTTPOptions, InMemoryEventStore, TransportSecuritySettings
+from mcp_core.transports.streamable_http.options import HTTPKeywords, RunHTTPKeywords
 from mcp_typed import MCPServer
 from tests.http.asgi import ModernClient
 
@@ -134,7 +136,7 @@ def test_what_run_takes_besides_is_looked_at_before_anything_starts(options: dic
 
 def test_an_option_that_there_is_not_is_named_with_those_that_there_are() -> None:
     with pytest.raises(TypeError, match=r"streamable_http_app has no option 'path'; its options are .*max_sessions"):
-        Server("s").streamable_http_app(path="/mcp")
+        Server("s").streamable_http_app(path="/mcp")  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 
 
 def test_a_long_value_is_shown_in_part() -> None:
@@ -146,3 +148,11 @@ def test_a_long_value_is_shown_in_part() -> None:
 async def test_the_root_is_a_path() -> None:
     client = ModernClient(Server("s").streamable_http_app(streamable_http_path="/"))
     assert (await client.answer(client.message(1, "server/discover"), path="/")).status == 200
+
+
+def test_the_keywords_of_the_app_are_the_fields_of_its_options() -> None:
+    assert HTTPKeywords.__annotations__.keys() == set(HTTPOptions.__struct_fields__)
+    options, keywords = get_type_hints(HTTPOptions), get_type_hints(HTTPKeywords)
+    assert keywords == options
+    assert set(get_type_hints(RunHTTPKeywords)) - set(options) == {"port", "workers", "uvicorn"}
+    assert set(get_type_hints(StdioKeywords)) == set(serve_stdio.__kwdefaults__ or ())

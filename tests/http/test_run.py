@@ -183,7 +183,7 @@ def test_a_transport_that_does_not_exist(server: Any) -> None:
 
 def test_an_option_that_does_not_exist_is_named() -> None:
     with pytest.raises(TypeError, match="prot"):
-        Server("bare").run("streamable-http", prot=1)
+        Server("bare").run("streamable-http", prot=1)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
 
 
 def run_code(code: str) -> subprocess.CompletedProcess[str]:

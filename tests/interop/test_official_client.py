@@ -15,10 +15,11 @@ import pytest
 from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters
 from mcp.client.session import ClientRequestContext
 
+from mcp_core.client import Mode
 from tests.interop import bookshop as b
 from tests.interop.watching import Heard
 
-MODES = ["auto", "legacy"]
+MODES: list[Mode] = ["auto", "legacy"]
 REVISIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
 
@@ -32,7 +33,7 @@ class Peer:
     """A connected client, and what its callbacks were told."""
 
     client: Client
-    mode: str
+    mode: Mode
     logs: Heard[t.LoggingMessageNotificationParams]
     samplings: Heard[t.CreateMessageRequestParams]
 
@@ -73,7 +74,7 @@ async def list_roots(context: ClientRequestContext) -> t.ListRootsResult:
 
 
 @asynccontextmanager
-async def connect(module: str, mode: str) -> AsyncGenerator[Peer, None]:
+async def connect(module: str, mode: Mode) -> AsyncGenerator[Peer, None]:
     logs: Heard[t.LoggingMessageNotificationParams] = Heard()
     samplings: Heard[t.CreateMessageRequestParams] = Heard()
 
@@ -444,7 +445,7 @@ async def test_roots(core: Peer) -> None:
 @pytest.mark.parametrize(
     ("tool", "missing"), [("choose", "elicitation"), ("summarize", "sampling"), ("places", "roots")]
 )
-async def test_client_without_callbacks_is_not_asked(mode: str, tool: str, missing: str) -> None:
+async def test_client_without_callbacks_is_not_asked(mode: Mode, tool: str, missing: str) -> None:
     async with Client(StdioServerParameters(**b.launch("core_server")), mode=mode, read_timeout_seconds=60) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool(tool, {"text": "accept"})

@@ -17,6 +17,7 @@ import pytest
 
 from mcp_core import Client, LocalProtocolError, MCPError, StdioServerParameters
 from mcp_core import types as t
+from mcp_core.client import Mode
 from mcp_core.client.callbacks import ClientRequestContext
 from mcp_core.errors import InvalidParams, MethodNotFound
 from mcp_core.testing import modern_meta
@@ -38,7 +39,7 @@ class Peer:
     """A connected client, and what its callbacks were told."""
 
     client: Client
-    mode: str
+    mode: Mode
     logs: Heard[t.LoggingMessageNotificationParams]
     samplings: Heard[t.CreateMessageRequestParams]
 
@@ -67,7 +68,7 @@ async def list_roots(context: ClientRequestContext) -> t.ListRootsResult:
 
 
 @asynccontextmanager
-async def connect(module: str, mode: str) -> AsyncGenerator[Peer, None]:
+async def connect(module: str, mode: Mode) -> AsyncGenerator[Peer, None]:
     logs: Heard[t.LoggingMessageNotificationParams] = Heard()
     samplings: Heard[t.CreateMessageRequestParams] = Heard()
 

@@ -11,6 +11,7 @@ import pytest
 
 from mcp_core import Client, ConnectionClosed, MCPError, RequestTimeout, StdioServerParameters
 from mcp_core import types as t
+from mcp_core.client import Mode
 from mcp_core.errors import InvalidResult, UnsupportedProtocolVersion
 from tests.interop import bookshop as b
 from tests.interop.watching import Heard
@@ -42,7 +43,7 @@ async def received(client: Client) -> list[dict[str, Any]]:
 
 @pytest.mark.requirement("R-BASE-19")
 @pytest.mark.parametrize("mode", MODES)
-async def test_timeout_cancels_the_request(mode: str) -> None:
+async def test_timeout_cancels_the_request(mode: Mode) -> None:
     with anyio.fail_after(60):
         async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
             with pytest.raises(RequestTimeout, match=r"tools/call was not answered within 0\.1 seconds"):
@@ -56,7 +57,7 @@ async def test_timeout_cancels_the_request(mode: str) -> None:
 
 @pytest.mark.requirement("R-BASE-19")
 @pytest.mark.parametrize("mode", MODES)
-async def test_timeout_stops_the_tool_on_a_real_server(mode: str) -> None:
+async def test_timeout_stops_the_tool_on_a_real_server(mode: Mode) -> None:
     parameters = StdioServerParameters(**b.launch("core_server"))
     with anyio.fail_after(60):
         async with Client(parameters, mode=mode, probe_timeout_seconds=60) as client:
@@ -91,7 +92,7 @@ async def test_late_answer_is_ignored() -> None:
 
 @pytest.mark.requirement("R-CANC-01")
 @pytest.mark.parametrize("mode", MODES)
-async def test_cancelled_caller_tells_the_server_once(mode: str) -> None:
+async def test_cancelled_caller_tells_the_server_once(mode: Mode) -> None:
     with anyio.fail_after(60):
         async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
             with anyio.move_on_after(0.1):
@@ -131,7 +132,7 @@ def open_scratch() -> Any:
 
 @pytest.mark.requirement("R-BASE-05")
 @pytest.mark.parametrize("mode", MODES)
-async def test_each_call_gets_its_own_answer(mode: str) -> None:
+async def test_each_call_gets_its_own_answer(mode: Mode) -> None:
     answers: dict[int, str] = {}
 
     with anyio.fail_after(60):
@@ -149,7 +150,7 @@ async def test_each_call_gets_its_own_answer(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_fast_call_overtakes_a_slow_one_on_a_real_server(mode: str) -> None:
+async def test_fast_call_overtakes_a_slow_one_on_a_real_server(mode: Mode) -> None:
     order: list[str] = []
     with anyio.fail_after(60):
         async with Client(
@@ -181,7 +182,7 @@ async def test_ids_are_never_used_twice() -> None:
 
 @pytest.mark.requirement("R-PROG-02")
 @pytest.mark.parametrize("mode", MODES)
-async def test_callbacks_are_called_in_the_order_of_the_messages(mode: str) -> None:
+async def test_callbacks_are_called_in_the_order_of_the_messages(mode: Mode) -> None:
     """Also of those that arrive in one read; a few times, since a loop may shuffle its tasks."""
     logs: Heard[int] = Heard()
     with anyio.fail_after(60):
@@ -200,7 +201,7 @@ async def test_callbacks_are_called_in_the_order_of_the_messages(mode: str) -> N
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_noise_of_a_server_is_overlooked(mode: str) -> None:
+async def test_noise_of_a_server_is_overlooked(mode: Mode) -> None:
     with anyio.fail_after(60):
         async with Client(script(), mode=mode, probe_timeout_seconds=60) as client:
             assert text_of(await client.call_tool("noise")) == "after the noise"
@@ -244,7 +245,7 @@ async def test_nulls_in_meta_are_kept() -> None:
 
 @pytest.mark.requirement("R-STD-10")
 @pytest.mark.parametrize("mode", MODES)
-async def test_server_that_dies_fails_every_call(mode: str) -> None:
+async def test_server_that_dies_fails_every_call(mode: Mode) -> None:
     failures: list[str] = []
 
     with anyio.fail_after(60):
@@ -265,7 +266,7 @@ async def test_server_that_dies_fails_every_call(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [*MODES, "2026-07-28"])
-async def test_server_that_ends_at_once(mode: str) -> None:
+async def test_server_that_ends_at_once(mode: Mode) -> None:
     parameters = StdioServerParameters(command=sys.executable, args=["-c", ""])
     with anyio.fail_after(60), pytest.raises(ConnectionClosed):
         async with Client(parameters, mode=mode, probe_timeout_seconds=60) as client:
@@ -273,7 +274,7 @@ async def test_server_that_ends_at_once(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_server_that_cannot_be_started(mode: str) -> None:
+async def test_server_that_cannot_be_started(mode: Mode) -> None:
     parameters = StdioServerParameters(command="no-such-server-anywhere", args=["--stdio"])
     with pytest.raises(ConnectionClosed, match="the server 'no-such-server-anywhere' cannot be started") as caught:
         async with Client(parameters, mode=mode, probe_timeout_seconds=60):

@@ -19,6 +19,7 @@ import pytest
 from pydantic import AnyUrl, BaseModel, ConfigDict, Field, RootModel, SecretStr, create_model
 
 from mcp_core import Client, MCPError, RequestContext, RequestTimeout, Server
+from mcp_core.client import Mode
 from mcp_core.errors import InvalidParams
 from mcp_core.testing import RawPeer, WireRecorder, flush_logs
 from mcp_core.types import CallToolResult, ElicitRequestFormParams, ElicitResult, TextContent
@@ -74,7 +75,7 @@ class Asked:
         return params.requested_schema
 
 
-async def ask(form: Any, given: Any = None, *, mode: str = "legacy") -> Asked:
+async def ask(form: Any, given: Any = None, *, mode: Mode = "legacy") -> Asked:
     """Have a tool ask for a form; `given` is the content of an accepted answer, or the answer itself."""
     asked = Asked()
     mcp = MCPServer("asking")

@@ -17,6 +17,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_core import Client, MCPError, RequestContext, ResourceNotFound, StdioServerParameters
+from mcp_core.client import Mode
 from mcp_core.errors import UrlElicitationRequired
 from mcp_core.subscriptions import ToolsListChanged
 from mcp_core.testing import RawPeer, flush_logs
@@ -48,13 +49,13 @@ def text_of(result: CallToolResult) -> str:
 
 
 async def call(
-    mcp: MCPServer, name: str, arguments: dict[str, Any] | None = None, mode: str = "auto"
+    mcp: MCPServer, name: str, arguments: dict[str, Any] | None = None, mode: Mode = "auto"
 ) -> CallToolResult:
     async with Client(mcp, mode=mode) as client:
         return await client.call_tool(name, arguments)
 
 
-async def failure(mcp: MCPServer, name: str, arguments: dict[str, Any] | None = None, mode: str = "auto") -> str:
+async def failure(mcp: MCPServer, name: str, arguments: dict[str, Any] | None = None, mode: Mode = "auto") -> str:
     """The text of a call that must fail, and carry nothing else."""
     result = await call(mcp, name, arguments, mode)
     assert result.is_error
@@ -116,7 +117,7 @@ class ShelfError(ToolError):
         pytest.param(RecursionError("secret"), "plain", id="RecursionError"),
     ],
 )
-async def test_a_crash_is_told_by_an_id_and_ends_its_call_only(error: BaseException, colour: str, mode: str) -> None:
+async def test_a_crash_is_told_by_an_id_and_ends_its_call_only(error: BaseException, colour: str, mode: Mode) -> None:
     async with Client(raising(error, colour), mode=mode) as client:
         result = await client.call_tool("fails")
         assert result.is_error
@@ -195,7 +196,7 @@ async def test_what_is_not_masked_is_shown(error: Exception, text: str, colour: 
         ),
     ],
 )
-async def test_a_tool_error_reaches_the_model(name: str, error: ToolError, text: str, colour: str, mode: str) -> None:
+async def test_a_tool_error_reaches_the_model(name: str, error: ToolError, text: str, colour: str, mode: Mode) -> None:
     assert await failure(raising(error, colour, name), name, mode=mode) == text
 
 
@@ -207,7 +208,7 @@ async def test_a_tool_error_is_no_incident(caplog: pytest.LogCaptureFixture) -> 
 
 
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_tool_error_carries_more_than_a_text(mode: str) -> None:
+async def test_a_tool_error_carries_more_than_a_text(mode: Mode) -> None:
     mcp = MCPServer("errors")
     plot = ImageContent(data="QQ==", mime_type="image/png")
 
@@ -261,7 +262,7 @@ async def test_a_tool_error_with_a_text_only_carries_nothing_more() -> None:
     ],
 )
 async def test_an_mcp_error_is_an_error_of_the_protocol(
-    error: MCPError, code: int, message: str, data: Any, colour: str, mode: str
+    error: MCPError, code: int, message: str, data: Any, colour: str, mode: Mode
 ) -> None:
     async with Client(raising(error, colour), mode=mode) as client:
         with pytest.raises(MCPError) as caught:
@@ -272,7 +273,7 @@ async def test_an_mcp_error_is_an_error_of_the_protocol(
 
 @pytest.mark.observed("S-442")
 @pytest.mark.parametrize(("mode", "code"), [("auto", -32602), ("legacy", -32002)])
-async def test_a_missing_resource_is_an_error_of_the_protocol_too(mode: str, code: int) -> None:
+async def test_a_missing_resource_is_an_error_of_the_protocol_too(mode: Mode, code: int) -> None:
     async with Client(raising(ResourceNotFound("x://y"), "plain"), mode=mode) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("fails")
@@ -295,7 +296,7 @@ async def test_a_page_to_visit_first_is_an_error_of_its_revision() -> None:
 
 @pytest.mark.observed("S-460")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_tool_that_nobody_knows_is_minus_32602(mode: str) -> None:
+async def test_a_tool_that_nobody_knows_is_minus_32602(mode: Mode) -> None:
     async with Client(MCPServer("errors"), mode=mode) as client:
         with pytest.raises(MCPError) as caught:
             await client.call_tool("nope")
@@ -306,7 +307,7 @@ async def test_a_tool_that_nobody_knows_is_minus_32602(mode: str) -> None:
 @pytest.mark.observed("S-460")
 @pytest.mark.case("C041")
 @pytest.mark.parametrize("mode", MODES)
-async def test_what_a_server_of_tools_does_not_have_is_minus_32601(mode: str) -> None:
+async def test_what_a_server_of_tools_does_not_have_is_minus_32601(mode: Mode) -> None:
     mcp = MCPServer("tools only")
     mcp.add_tool(lambda: "x", name="x")
     async with Client(mcp, mode=mode) as client:
@@ -607,7 +608,7 @@ async def test_a_modern_client_is_asked_nothing_by_request() -> None:
 
 @pytest.mark.parametrize(("mode", "revision"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
 @pytest.mark.parametrize("colour", ["async", "plain"])
-async def test_a_tool_may_know_its_request_and_its_client(mode: str, revision: str, colour: str) -> None:
+async def test_a_tool_may_know_its_request_and_its_client(mode: Mode, revision: str, colour: str) -> None:
     @asynccontextmanager
     async def lifespan(server: Any) -> AsyncGenerator[dict[str, str], None]:
         yield {"shop": "open"}
@@ -731,7 +732,7 @@ def timed(colour: str, released: threading.Event, **options: Any) -> MCPServer:
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("colour", ["async", "plain"])
 @pytest.mark.parametrize("options", [{}, {"timeout": 0.05}], ids=["of the tool", "of the server"])
-async def test_a_tool_that_takes_too_long_is_given_up(colour: str, options: Any, mode: str) -> None:
+async def test_a_tool_that_takes_too_long_is_given_up(colour: str, options: Any, mode: Mode) -> None:
     released = threading.Event()
     try:
         async with Client(timed(colour, released, **options), mode=mode) as client:
@@ -1154,7 +1155,7 @@ async def test_a_second_tool_of_one_name_is_refused(options: Any) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("colour", ["async", "plain"])
-async def test_items_are_told_while_they_come(colour: str, mode: str) -> None:
+async def test_items_are_told_while_they_come(colour: str, mode: Mode) -> None:
     mcp = MCPServer("items")
 
     async def later(count: int) -> AsyncIterator[str]:

@@ -15,6 +15,7 @@ import pytest
 from pydantic import ValidationError
 
 from mcp_core import Client, MCPDeprecationWarning, MCPError, RequestContext, Server
+from mcp_core.client import Mode
 from mcp_core.testing import RawPeer, flush_logs
 from mcp_core.types import CallToolResult, TextContent
 from mcp_typed import Context, InvalidSignature, MCPServer, ToolError
@@ -424,7 +425,7 @@ async def test_a_call_from_python_has_no_stamp() -> None:
 @pytest.mark.requirement("R-PAGE-03")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("cursor", ["bogus", "", "2"])
-async def test_a_cursor_that_was_never_given_is_refused(mode: str, cursor: str) -> None:
+async def test_a_cursor_that_was_never_given_is_refused(mode: Mode, cursor: str) -> None:
     mcp = raising(ValueError(), "async")
     async with Client(mcp, mode=mode) as client:
         with pytest.raises(MCPError, match="Unknown cursor") as caught:
@@ -472,7 +473,7 @@ async def test_only_so_many_calls_wait_and_the_others_are_told(option: str) -> N
 
 @pytest.mark.fault("X-05")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_plain_tool_reports_progress_and_logs(mode: str) -> None:
+async def test_a_plain_tool_reports_progress_and_logs(mode: Mode) -> None:
     mcp, told, logged = MCPServer("plain"), list[Any](), list[Any]()
 
     @mcp.tool
@@ -518,7 +519,7 @@ async def test_a_plain_tool_asks_the_user() -> None:
 @pytest.mark.fault("X-86")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("level", ["loud", "", None, 5, "WARNING"], ids=str)
-async def test_a_level_that_there_is_not_is_refused(mode: str, level: Any) -> None:
+async def test_a_level_that_there_is_not_is_refused(mode: Mode, level: Any) -> None:
     mcp = MCPServer("loud", mask_errors=False)
 
     @mcp.tool

@@ -14,6 +14,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, BeforeValidator, Config
 from typing_extensions import TypedDict
 
 from mcp_core import Client
+from mcp_core.client import Mode
 from mcp_typed import MCPServer
 from tests.http.asgi import ModernClient, Response
 from tests.typed.test_errors import text_of
@@ -232,7 +233,7 @@ async def test_a_tool_that_would_get_something_else_is_not(
 @pytest.mark.fault("S-14")
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize("row", [0, 2, 5, 11, 13], ids=lambda row: str(BAD[row][:2]))
-async def test_where_no_header_is_read_nothing_is_compared(row: int, mode: str) -> None:
+async def test_where_no_header_is_read_nothing_is_compared(row: int, mode: Mode) -> None:
     tool, arguments, _ = BAD[row]
     async with Client(server(), mode=mode) as client:
         result = await client.call_tool(tool, arguments)

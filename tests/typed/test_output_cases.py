@@ -22,6 +22,7 @@ import typing_extensions as te
 from pydantic import BaseModel, ConfigDict, Field, RootModel, computed_field, field_serializer
 
 from mcp_core import Client, RequestContext, Server
+from mcp_core.client import Mode
 from mcp_core.testing import RawPeer
 from mcp_core.types import (
     CallToolRequestParams,
@@ -66,7 +67,7 @@ class Later:
 MISSING = object()
 
 
-async def seen(mcp: MCPServer, mode: str = "auto") -> tuple[Tool, CallToolResult]:
+async def seen(mcp: MCPServer, mode: Mode = "auto") -> tuple[Tool, CallToolResult]:
     """The tool as it is listed, and what a call of it gives."""
     async with Client(mcp, mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
@@ -118,7 +119,7 @@ class Aliased(BaseModel):
 
 @pytest.mark.case("C018")
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_schema_has_the_names_that_are_sent(mode: str) -> None:
+async def test_the_schema_has_the_names_that_are_sent(mode: Mode) -> None:
     tool, result = await seen(returning(Aliased, Aliased.model_validate({"inMode": "x"})), mode)
     agree(tool, result)
     assert tool.output_schema == {
@@ -191,7 +192,7 @@ NOON_SECONDS = 1704196800
     ],
 )
 async def test_the_schema_has_the_fields_that_are_sent(
-    value: BaseModel, properties: Any, required: list[str], sent: Any, mode: str
+    value: BaseModel, properties: Any, required: list[str], sent: Any, mode: Mode
 ) -> None:
     for annotation, given, whole in (
         (type(value), value, sent),
@@ -240,7 +241,7 @@ class StdPartial(typing.TypedDict, total=False):
     ],
 )
 async def test_keys_that_are_not_required_stay_out(
-    kind: Any, value: Any, required: Any, sent: dict[str, Any], mode: str
+    kind: Any, value: Any, required: Any, sent: dict[str, Any], mode: Mode
 ) -> None:
     tool, result = await seen(returning(kind, value), mode)
     agree(tool, result)
@@ -319,7 +320,7 @@ SELVES: list[tuple[Any, Any, Any]] = [
     SELVES,
     ids=["model", "dataclass", "typed dict"],
 )
-async def test_a_type_that_holds_itself_is_an_object_at_its_root(kind: Any, value: Any, sent: Any, mode: str) -> None:
+async def test_a_type_that_holds_itself_is_an_object_at_its_root(kind: Any, value: Any, sent: Any, mode: Mode) -> None:
     tool, result = await seen(returning(kind, value), mode)
     agree(tool, result)
     assert result.structured_content == sent
@@ -367,7 +368,7 @@ async def test_what_is_no_number_in_json_fails_the_call(
 @pytest.mark.case("C026")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("value", [{"a": math.nan, "b": math.inf}, math.nan, [1.0, -math.inf], {"deep": [math.inf]}])
-async def test_what_is_no_number_in_json_never_leaves_as_text(value: Any, mode: str) -> None:
+async def test_what_is_no_number_in_json_never_leaves_as_text(value: Any, mode: Mode) -> None:
     tool, result = await seen(returning(MISSING, value), mode)
     assert tool.output_schema is None
     assert result.is_error
@@ -386,7 +387,7 @@ PNG = b"\x89PNG\xff"
 @pytest.mark.case("C027")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("raw", [PNG, b"abc", b"\xfb\xff\xfe", b""])
-async def test_bytes_are_base64_in_both_channels(raw: bytes, mode: str) -> None:
+async def test_bytes_are_base64_in_both_channels(raw: bytes, mode: Mode) -> None:
     coded = base64.b64encode(raw).decode()
     tool, result = await seen(returning(bytes, raw), mode)
     assert (result.structured_content, texts(result)) == ({"result": coded}, [coded])
@@ -427,7 +428,7 @@ class Level(enum.IntEnum):
     ],
 )
 async def test_values_that_are_strings_in_json_are_wrapped_and_unquoted(
-    kind: Any, value: Any, sent: Any, text: str, mode: str
+    kind: Any, value: Any, sent: Any, text: str, mode: Mode
 ) -> None:
     tool, result = await seen(returning(kind, value), mode)
     agree(tool, result)
@@ -442,7 +443,7 @@ async def test_values_that_are_strings_in_json_are_wrapped_and_unquoted(
 
 @pytest.mark.case("C029")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_list_is_a_block_an_element(mode: str) -> None:
+async def test_a_list_is_a_block_an_element(mode: Mode) -> None:
     tool, result = await seen(returning(list[dict[str, int]], [{"a": 1}, {"b": 2}]), mode)
     agree(tool, result)
     assert result.structured_content == {"result": [{"a": 1}, {"b": 2}]}
@@ -471,7 +472,7 @@ class Unannotated:
 
 @pytest.mark.case("C031")
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_annotated_class_is_shown_as_its_data(mode: str) -> None:
+async def test_an_annotated_class_is_shown_as_its_data(mode: Mode) -> None:
     tool, result = await seen(returning(Annotated, Annotated()), mode)
     agree(tool, result)
     assert result.structured_content == {"x": 1, "y": "d"}
@@ -509,7 +510,7 @@ class DataExtended(DataBase):
 @pytest.mark.parametrize(
     ("kind", "value"), [(Base, Extended(a=1)), (DataBase, DataExtended(a=1))], ids=["model", "dataclass"]
 )
-async def test_a_subclass_shows_the_same_fields_everywhere(kind: Any, value: Any, mode: str) -> None:
+async def test_a_subclass_shows_the_same_fields_everywhere(kind: Any, value: Any, mode: Mode) -> None:
     for annotation, given, sent in (
         (kind, value, {"a": 1}),
         (list[kind], [value, value], {"result": [{"a": 1}, {"a": 1}]}),
@@ -570,7 +571,7 @@ Root = RootModel[list[int]]
         ),
     ],
 )
-async def test_text_and_structured_content_say_the_same(kind: Any, value: Any, sent: Any, mode: str) -> None:
+async def test_text_and_structured_content_say_the_same(kind: Any, value: Any, sent: Any, mode: Mode) -> None:
     tool, result = await seen(returning(kind, value), mode)
     agree(tool, result)
     assert result.structured_content == sent
@@ -595,7 +596,7 @@ class ThirdParty:
 
 @pytest.mark.case("C030")
 @pytest.mark.parametrize("mode", MODES)
-async def test_an_iterator_is_a_list(mode: str) -> None:
+async def test_an_iterator_is_a_list(mode: Mode) -> None:
     def plain() -> Iterator[int]:
         yield from (1, 2)
 
@@ -619,7 +620,7 @@ async def test_an_iterator_is_a_list(mode: str) -> None:
 @pytest.mark.case("C030")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("kind", [ThirdParty, ThirdParty | None, list[ThirdParty]], ids=str)
-async def test_a_class_that_nobody_knows_has_no_schema(kind: Any, mode: str) -> None:
+async def test_a_class_that_nobody_knows_has_no_schema(kind: Any, mode: Mode) -> None:
     value: Any = [ThirdParty()] if kind == list[ThirdParty] else ThirdParty()
     for structured in (None, False):
         tool, result = await seen(returning(kind, value, structured_output=structured), mode)
@@ -689,7 +690,7 @@ class Count(BaseModel):
     ],
     ids=["wrong", "incomplete", "none"],
 )
-async def test_a_result_made_by_hand_must_fit_its_schema(given: Any, reason: str, mode: str) -> None:
+async def test_a_result_made_by_hand_must_fit_its_schema(given: Any, reason: str, mode: Mode) -> None:
     mcp = returning(
         typing.Annotated[CallToolResult, Count],
         CallToolResult(content=[TextContent(text="made by hand")], structured_content=given),
@@ -708,7 +709,7 @@ async def test_a_result_made_by_hand_must_fit_its_schema(given: Any, reason: str
 
 @pytest.mark.case("C037")
 @pytest.mark.parametrize("mode", MODES)
-async def test_a_result_made_by_hand_that_fits_is_sent_as_made(mode: str) -> None:
+async def test_a_result_made_by_hand_that_fits_is_sent_as_made(mode: Mode) -> None:
     kind = typing.Annotated[CallToolResult, Count]
     made = CallToolResult(content=[TextContent(text="made by hand")], structured_content={"a": 1})
     _, result = await seen(returning(kind, made), mode)
@@ -720,7 +721,7 @@ async def test_a_result_made_by_hand_that_fits_is_sent_as_made(mode: str) -> Non
 
 @pytest.mark.case("C037")
 @pytest.mark.parametrize("mode", MODES)
-async def test_the_low_level_layer_passes_on_what_is_made_by_hand(mode: str) -> None:
+async def test_the_low_level_layer_passes_on_what_is_made_by_hand(mode: Mode) -> None:
     schema = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"]}
 
     def list_tools(ctx: RequestContext[Any], params: Any) -> ListToolsResult:

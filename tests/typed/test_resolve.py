@@ -22,6 +22,7 @@ from pydantic import BaseModel, Field
 
 from mcp_core import Client, MCPError, RequestContext
 from mcp_core.auth import AccessToken, AuthSettings
+from mcp_core.client import Mode
 from mcp_core.errors import InternalError, InvalidParams, MissingClientCapability
 from mcp_core.request_state import RequestStateSigner
 from mcp_core.testing import RawPeer, WireRecorder, flush_logs
@@ -111,7 +112,7 @@ class User:
         self.asked.append("roots")
         return ROOTS
 
-    def client(self, mcp: MCPServer, mode: str = "auto") -> Client:
+    def client(self, mcp: MCPServer, mode: Mode = "auto") -> Client:
         return Client(
             mcp,
             mode=mode,
@@ -128,14 +129,14 @@ def text_of(result: CallToolResult) -> str:
 
 
 async def answer(
-    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str, user: User | None = None
+    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: Mode, user: User | None = None
 ) -> CallToolResult:
     async with (user or User()).client(mcp, mode) as client:
         return await client.call_tool(tool, arguments)
 
 
 async def success(
-    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str = "auto", user: User | None = None
+    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: Mode = "auto", user: User | None = None
 ) -> str:
     result = await answer(mcp, tool, arguments, mode=mode, user=user)
     assert not result.is_error, text_of(result)
@@ -143,7 +144,7 @@ async def success(
 
 
 async def failure(
-    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: str = "auto", user: User | None = None
+    mcp: MCPServer, tool: str, arguments: dict[str, Any] | None = None, *, mode: Mode = "auto", user: User | None = None
 ) -> str:
     result = await answer(mcp, tool, arguments, mode=mode, user=user)
     assert result.is_error
@@ -212,14 +213,14 @@ def product(
 
 
 @either_era
-async def test_functions_of_every_kind_fill_parameters_in(mode: str) -> None:
+async def test_functions_of_every_kind_fill_parameters_in(mode: Mode) -> None:
     async with Client(server_of(product), mode=mode) as client:
         result = await client.call_tool("product", {"factor": 2})
     assert result.structured_content == {"result": [14, 16, 18, 20, 22]}
 
 
 @either_era
-async def test_the_model_does_not_see_resolved_parameters(mode: str) -> None:
+async def test_the_model_does_not_see_resolved_parameters(mode: Mode) -> None:
     async with Client(server_of(product), mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
     assert tool.input_schema == {
@@ -231,7 +232,7 @@ async def test_the_model_does_not_see_resolved_parameters(mode: str) -> None:
 
 
 @either_era
-async def test_the_model_cannot_fill_them_in(mode: str) -> None:
+async def test_the_model_cannot_fill_them_in(mode: Mode) -> None:
     given = {"factor": 1, "plain": 100, "later": 100, "called": 100, "inline": 100, "bound": 100}
     async with Client(server_of(product), mode=mode) as client:
         assert (await client.call_tool("product", given)).structured_content == {"result": [7, 8, 9, 10, 11]}
@@ -271,7 +272,7 @@ def tower(start: int, built: Annotated[list[int], Resolve(top)]) -> list[int]:
 
 
 @either_era
-async def test_resolvers_have_resolvers(mode: str) -> None:
+async def test_resolvers_have_resolvers(mode: Mode) -> None:
     async with Client(server_of(tower), mode=mode) as client:
         assert (await client.call_tool("tower", {"start": 4})).structured_content == {"result": [4, 41, 4]}
 
@@ -295,7 +296,7 @@ def plan(
 
 
 @either_era
-async def test_resolvers_take_the_tool_s_arguments_by_their_python_names(mode: str) -> None:
+async def test_resolvers_take_the_tool_s_arguments_by_their_python_names(mode: Mode) -> None:
     async with Client(server_of(plan), mode=mode) as client:
         (tool,) = (await client.list_tools()).tools
         left_out = await client.call_tool("plan", {"on-day": "2026-07-28"})
@@ -307,7 +308,7 @@ async def test_resolvers_take_the_tool_s_arguments_by_their_python_names(mode: s
 
 
 @either_era
-async def test_bad_arguments_are_refused_before_any_resolver_runs(mode: str) -> None:
+async def test_bad_arguments_are_refused_before_any_resolver_runs(mode: Mode) -> None:
     ran: list[int] = []
 
     def note(count: int) -> Elicit[Confirm]:
@@ -324,7 +325,7 @@ async def test_bad_arguments_are_refused_before_any_resolver_runs(mode: str) -> 
 
 
 @either_era
-async def test_resolvers_may_have_the_context(mode: str) -> None:
+async def test_resolvers_may_have_the_context(mode: Mode) -> None:
     def who(ctx: Context) -> str:
         return ctx.protocol_version
 
@@ -342,7 +343,7 @@ async def test_resolvers_may_have_the_context(mode: str) -> None:
 
 
 @either_era
-async def test_a_resolver_learns_that_nobody_waits_any_more(mode: str) -> None:
+async def test_a_resolver_learns_that_nobody_waits_any_more(mode: Mode) -> None:
     seen: list[bool] = []
     ended = threading.Event()
 
@@ -364,7 +365,7 @@ async def test_a_resolver_learns_that_nobody_waits_any_more(mode: str) -> None:
 
 
 @either_era
-async def test_a_resolver_runs_once_in_a_call_however_many_need_it(mode: str) -> None:
+async def test_a_resolver_runs_once_in_a_call_however_many_need_it(mode: Mode) -> None:
     runs: list[str] = []
 
     def account(name: str) -> str:
@@ -409,7 +410,7 @@ class Shop:
 
 
 @either_era
-async def test_a_bound_method_is_one_resolver_for_each_object(mode: str) -> None:
+async def test_a_bound_method_is_one_resolver_for_each_object(mode: Mode) -> None:
     ours, theirs = Shop("ours"), Shop("theirs")
 
     def tool(
@@ -433,7 +434,7 @@ async def test_a_bound_method_is_one_resolver_for_each_object(mode: str) -> None
 
 
 @either_era
-async def test_calls_at_the_same_time_keep_their_values_apart(mode: str) -> None:
+async def test_calls_at_the_same_time_keep_their_values_apart(mode: Mode) -> None:
     def ask(name: str) -> Elicit[Confirm]:
         return Elicit(f"{name}?", Confirm)
 
@@ -453,7 +454,7 @@ async def test_calls_at_the_same_time_keep_their_values_apart(mode: str) -> None
 
 
 @either_era
-async def test_the_rest_of_a_tool_is_as_ever(mode: str) -> None:
+async def test_the_rest_of_a_tool_is_as_ever(mode: Mode) -> None:
     mcp = MCPServer("all", unknown_arguments="reject")
 
     @mcp.tool("renamed", max_concurrency=1, timeout=60)
@@ -479,7 +480,7 @@ def book(place: str, sure: Annotated[Confirm, Resolve(ask_sure)]) -> str:
 @pytest.mark.requirement("R-MRTR-02")
 @pytest.mark.requirement("R-MRTR-11")
 @either_era
-async def test_an_accepted_answer_is_an_instance_of_the_form(mode: str) -> None:
+async def test_an_accepted_answer_is_an_instance_of_the_form(mode: Mode) -> None:
     user = User(sure=YES)
     assert await success(server_of(book), "book", {"place": "Rome"}, mode=mode, user=user) == "Rome: Confirm(sure=True)"
     assert user.asked == ["sure?"]
@@ -517,7 +518,7 @@ async def test_a_modern_client_is_asked_by_a_result() -> None:
     [(DECLINED, "the user declined to answer: sure?"), (CANCELLED, "the user did not answer: sure?")],
     ids=["decline", "cancel"],
 )
-async def test_no_and_no_answer_end_a_call_that_needs_the_answer(given: ElicitResult, reason: str, mode: str) -> None:
+async def test_no_and_no_answer_end_a_call_that_needs_the_answer(given: ElicitResult, reason: str, mode: Mode) -> None:
     called: list[Confirm] = []
 
     def tool(sure: Annotated[Confirm, Resolve(ask_sure)]) -> str:
@@ -562,14 +563,14 @@ def as_refused(sure: Annotated[DeclinedElicitation | CancelledElicitation, Resol
     ids=["accept", "decline", "cancel"],
 )
 async def test_who_asks_for_the_outcome_gets_it_whatever_it_is(
-    tool: Callable[..., str], given: Any, outcome: str, mode: str
+    tool: Callable[..., str], given: Any, outcome: str, mode: Mode
 ) -> None:
     assert await success(server_of(tool), tool.__name__, mode=mode, user=User(sure=given)) == outcome
 
 
 @pytest.mark.requirement("R-ELIC-05")
 @either_era
-async def test_one_question_serves_those_who_want_the_outcome_and_those_who_want_the_answer(mode: str) -> None:
+async def test_one_question_serves_those_who_want_the_outcome_and_those_who_want_the_answer(mode: Mode) -> None:
     def describe(sure: Annotated[ElicitationResult[Confirm], Resolve(ask_sure)]) -> str:
         return told(sure)
 
@@ -585,7 +586,7 @@ async def test_one_question_serves_those_who_want_the_outcome_and_those_who_want
 
 @either_era
 @pytest.mark.parametrize(("total", "asked"), [(5, []), (500, ["sure?"])])
-async def test_a_resolver_asks_only_when_it_must(total: int, asked: list[str], mode: str) -> None:
+async def test_a_resolver_asks_only_when_it_must(total: int, asked: list[str], mode: Mode) -> None:
     def ask_if_much(total: int) -> Confirm | Elicit[Confirm]:
         return Confirm(sure=True) if total < 100 else Elicit("sure?", Confirm)
 
@@ -598,7 +599,7 @@ async def test_a_resolver_asks_only_when_it_must(total: int, asked: list[str], m
 
 
 @either_era
-async def test_a_value_that_nobody_was_asked_for_is_an_accepted_outcome(mode: str) -> None:
+async def test_a_value_that_nobody_was_asked_for_is_an_accepted_outcome(mode: Mode) -> None:
     def known() -> Confirm | Elicit[Confirm]:
         return Confirm(sure=True)
 
@@ -626,7 +627,7 @@ async def test_a_value_that_nobody_was_asked_for_is_an_accepted_outcome(mode: st
     ],
     ids=["out of bounds", "empty", "absent", "another type"],
 )
-async def test_an_answer_that_does_not_fit_the_form_is_told_to_the_model(content: Any, fault: str, mode: str) -> None:
+async def test_an_answer_that_does_not_fit_the_form_is_told_to_the_model(content: Any, fault: str, mode: Mode) -> None:
     def ask() -> Elicit[Seats]:
         return Elicit("seats?", Seats)
 
@@ -659,7 +660,7 @@ def write(topic: str, poem: Annotated[CreateMessageResult, Resolve(ask_for_a_poe
 @pytest.mark.requirement("R-MRTR-03")
 @pytest.mark.requirement("R-MRTR-11")
 @either_era
-async def test_the_client_s_model_can_be_asked(mode: str) -> None:
+async def test_the_client_s_model_can_be_asked(mode: Mode) -> None:
     user = User()
     text = await success(server_of(write), "write", {"topic": "rain"}, mode=mode, user=user)
     assert text == "m-1, assistant, endTurn: a poem"
@@ -684,7 +685,7 @@ def where(roots: Annotated[ListRootsResult, Resolve(ask_for_roots)]) -> str:
 @pytest.mark.requirement("R-MRTR-03")
 @pytest.mark.requirement("R-MRTR-11")
 @either_era
-async def test_the_client_can_be_asked_for_its_roots(mode: str) -> None:
+async def test_the_client_can_be_asked_for_its_roots(mode: Mode) -> None:
     assert await success(server_of(where), "where", mode=mode) == "home file:///home/ann"
 
 
@@ -704,7 +705,7 @@ def travel(
 @pytest.mark.requirement("R-MRTR-02")
 @pytest.mark.requirement("R-MRTR-11")
 @either_era
-async def test_one_body_asks_all_three_in_either_era(mode: str) -> None:
+async def test_one_body_asks_all_three_in_either_era(mode: Mode) -> None:
     mcp, user = server_of(travel), User(sure=YES)
     recorder = recorded(mcp)
     assert await success(mcp, "travel", {"topic": "rain"}, mode=mode, user=user) == "rain: True, m-1, 1"
@@ -735,7 +736,7 @@ def reserve(
 
 @pytest.mark.requirement("R-MRTR-07")
 @either_era
-async def test_a_question_that_needs_an_answer_comes_after_it(mode: str) -> None:
+async def test_a_question_that_needs_an_answer_comes_after_it(mode: Mode) -> None:
     mcp, user = server_of(reserve), User(sure=YES, seats_in_Rome={"number": 2})
     recorder = recorded(mcp)
     text = await success(mcp, "reserve", {"place": "Rome"}, mode=mode, user=user)
@@ -754,7 +755,7 @@ async def test_a_question_that_needs_an_answer_comes_after_it(mode: str) -> None
 
 
 @either_era
-async def test_an_answer_may_leave_nothing_more_to_ask(mode: str) -> None:
+async def test_an_answer_may_leave_nothing_more_to_ask(mode: Mode) -> None:
     mcp, user = server_of(reserve), User(sure=NO)
     text = await success(mcp, "reserve", {"place": "Rome"}, mode=mode, user=user)
     assert text == "Rome: 0 Confirm(sure=False) 1"
@@ -762,7 +763,7 @@ async def test_an_answer_may_leave_nothing_more_to_ask(mode: str) -> None:
 
 
 @either_era
-async def test_no_to_the_first_question_ends_the_call_before_the_second(mode: str) -> None:
+async def test_no_to_the_first_question_ends_the_call_before_the_second(mode: Mode) -> None:
     user = User(sure=DECLINED)
     text = await failure(server_of(reserve), "reserve", {"place": "Rome"}, mode=mode, user=user)
     assert text == "Error executing tool reserve: the user declined to answer: sure?"
@@ -770,7 +771,7 @@ async def test_no_to_the_first_question_ends_the_call_before_the_second(mode: st
 
 
 @either_era
-async def test_the_tool_itself_runs_once_after_all_rounds(mode: str) -> None:
+async def test_the_tool_itself_runs_once_after_all_rounds(mode: Mode) -> None:
     ran: list[str] = []
 
     def note(ctx: Context) -> str:
@@ -790,7 +791,7 @@ async def test_the_tool_itself_runs_once_after_all_rounds(mode: str) -> None:
 
 
 @either_era
-async def test_resolvers_of_one_name_ask_questions_of_their_own(mode: str) -> None:
+async def test_resolvers_of_one_name_ask_questions_of_their_own(mode: Mode) -> None:
     def asking(message: str) -> Callable[[], Elicit[Confirm]]:
         def ask() -> Elicit[Confirm]:
             return Elicit(message, Confirm)
@@ -829,7 +830,7 @@ class Till:
 
 @pytest.mark.requirement("R-MRTR-08")
 @either_era
-async def test_an_answer_is_not_taken_for_another_question(mode: str) -> None:
+async def test_an_answer_is_not_taken_for_another_question(mode: Mode) -> None:
     till = Till()
 
     def buy(sure: Annotated[Confirm, Resolve(till.ask)]) -> str:
@@ -859,7 +860,7 @@ async def test_nor_is_an_answer_that_was_recorded_in_an_earlier_round() -> None:
 
 
 @either_era
-async def test_time_to_think_counts_only_while_the_call_waits(mode: str) -> None:
+async def test_time_to_think_counts_only_while_the_call_waits(mode: Mode) -> None:
     patience = paced(0.3)
     mcp = MCPServer("impatient", timeout=patience)
     mcp.add_tool(book)
@@ -1058,7 +1059,7 @@ def with_tools(said: Annotated[CreateMessageResult, Resolve(ask_with_tools)]) ->
     ids=["form", "sampling", "sampling with tools", "roots", "the first of several"],
 )
 async def test_a_client_that_cannot_be_asked_gets_a_protocol_error(
-    tool: Callable[..., Any], arguments: dict[str, Any], method: str, required: Any, mode: str
+    tool: Callable[..., Any], arguments: dict[str, Any], method: str, required: Any, mode: Mode
 ) -> None:
     mcp = server_of(tool)
     recorder = recorded(mcp)
@@ -1075,7 +1076,7 @@ async def test_a_client_that_cannot_be_asked_gets_a_protocol_error(
 
 @pytest.mark.requirement("R-MRTR-04")
 @either_era
-async def test_sampling_with_tools_is_a_capability_of_its_own(mode: str) -> None:
+async def test_sampling_with_tools_is_a_capability_of_its_own(mode: Mode) -> None:
     user, mcp = User(), server_of(with_tools)
     async with user.client(mcp, mode) as client:
         with pytest.raises(MCPError) as caught:
@@ -1103,7 +1104,7 @@ async def test_nothing_is_asked_of_a_client_that_cannot_answer_all_of_a_round() 
 
 
 @either_era
-async def test_who_is_asked_nothing_needs_no_capability(mode: str) -> None:
+async def test_who_is_asked_nothing_needs_no_capability(mode: Mode) -> None:
     def never(place: str) -> Confirm | Elicit[Confirm]:
         return Confirm(sure=False)
 
@@ -1122,7 +1123,7 @@ async def test_a_call_from_python_has_nobody_to_ask() -> None:
 
 
 @either_era
-async def test_a_tool_that_is_called_by_another_asks_where_the_era_lets_it(mode: str) -> None:
+async def test_a_tool_that_is_called_by_another_asks_where_the_era_lets_it(mode: Mode) -> None:
     mcp = server_of(book)
 
     @mcp.tool()
@@ -1145,7 +1146,7 @@ async def test_a_tool_that_is_called_by_another_asks_where_the_era_lets_it(mode:
 @either_era
 @pytest.mark.parametrize("depth", ["the resolver", "a resolver of it"])
 @pytest.mark.parametrize("colour", ["async", "plain"])
-async def test_a_tool_error_of_a_resolver_is_the_tool_s(colour: str, depth: str, mode: str) -> None:
+async def test_a_tool_error_of_a_resolver_is_the_tool_s(colour: str, depth: str, mode: Mode) -> None:
     def plain() -> int:
         raise ToolError("sold out", data={"left": 0})
 
@@ -1180,7 +1181,7 @@ def leaks(value: Annotated[int, Resolve(secret)]) -> int:
 
 
 @either_era
-async def test_any_other_exception_of_a_resolver_is_masked(mode: str, caplog: pytest.LogCaptureFixture) -> None:
+async def test_any_other_exception_of_a_resolver_is_masked(mode: Mode, caplog: pytest.LogCaptureFixture) -> None:
     text = await failure(server_of(leaks), "leaks", mode=mode)
     found = re.fullmatch(r"Error executing tool leaks \(error id ([0-9a-f]{8})\)", text)
     assert found is not None
@@ -1191,13 +1192,13 @@ async def test_any_other_exception_of_a_resolver_is_masked(mode: str, caplog: py
 
 
 @either_era
-async def test_an_author_may_show_it(mode: str) -> None:
+async def test_an_author_may_show_it(mode: Mode) -> None:
     shown = await failure(server_of(leaks, mask_errors=False), "leaks", mode=mode)
     assert shown == "Error executing tool leaks: ValueError: the secret"
 
 
 @either_era
-async def test_a_protocol_error_of_a_resolver_goes_out_as_it_is(mode: str) -> None:
+async def test_a_protocol_error_of_a_resolver_goes_out_as_it_is(mode: Mode) -> None:
     def refuse() -> int:
         raise MCPError(-32050, "not here", {"why": "closed"})
 
@@ -1211,7 +1212,7 @@ async def test_a_protocol_error_of_a_resolver_goes_out_as_it_is(mode: str) -> No
 
 
 @either_era
-async def test_a_form_that_nobody_announced_fails_when_it_is_asked(mode: str) -> None:
+async def test_a_form_that_nobody_announced_fails_when_it_is_asked(mode: Mode) -> None:
     def ask() -> Any:
         return Elicit("books?", Shelf)
 
@@ -1419,7 +1420,7 @@ def of_three(ctx: Context) -> int | InputRequiredResult | None:
     ids=lambda value: getattr(value, "__name__", None),
 )
 async def test_the_schema_of_such_a_tool_is_that_of_what_else_it_returns(
-    tool: Callable[..., Any], schema: Any, mode: str
+    tool: Callable[..., Any], schema: Any, mode: Mode
 ) -> None:
     async with Client(server_of(tool), mode=mode) as client:
         (listed,) = (await client.list_tools()).tools
@@ -1584,7 +1585,7 @@ KINDS = ["generator", "async generator", "context manager", "async context manag
 @either_era
 @pytest.mark.parametrize("colour", KINDS)
 @pytest.mark.parametrize("run", ["thread", "inline"])
-async def test_what_a_resolver_opens_is_closed_after_the_call(colour: str, run: Any, mode: str) -> None:
+async def test_what_a_resolver_opens_is_closed_after_the_call(colour: str, run: Any, mode: Mode) -> None:
     moments: list[Any] = []
 
     def tool(value: Annotated[int, Resolve(opener(colour, moments))]) -> int:

@@ -12,6 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from mcp_core import Client
+from mcp_core.client import Mode
 from mcp_core.types import AudioContent, CallToolResult, ImageContent, ResourceLink, TextContent
 from mcp_typed import Audio, Image, MCPServer, Resolve, Result
 
@@ -56,14 +57,14 @@ def returning(value: Any, annotation: Any) -> Callable[[], Any]:
     return tool
 
 
-async def answer(value: Any, annotation: Any, *, mode: str = "auto") -> CallToolResult:
+async def answer(value: Any, annotation: Any, *, mode: Mode = "auto") -> CallToolResult:
     mcp = MCPServer("results")
     mcp.add_tool(returning(value, annotation))
     async with Client(mcp, mode=mode) as client:
         return await client.call_tool("tool")
 
 
-async def output_schema(annotation: Any, *, mode: str = "auto", **options: Any) -> Any:
+async def output_schema(annotation: Any, *, mode: Mode = "auto", **options: Any) -> Any:
     mcp = MCPServer("results")
     mcp.add_tool(returning(None, annotation), **options)
     async with Client(mcp, mode=mode) as client:
@@ -109,7 +110,7 @@ def text(words: str) -> TextContent:
         ),
     ],
 )
-async def test_what_surrounds_a_value(returned: Any, content: Any, meta: Any, annotation: Any, mode: str) -> None:
+async def test_what_surrounds_a_value(returned: Any, content: Any, meta: Any, annotation: Any, mode: Mode) -> None:
     result = await answer(returned, annotation, mode=mode)
     assert not result.is_error
     assert result.content == content
@@ -131,7 +132,7 @@ async def test_what_surrounds_a_value(returned: Any, content: Any, meta: Any, an
     ids=["int", "str", "list", "dict", "None", "iterator"],
 )
 async def test_the_value_is_written_as_ever(
-    annotation: Any, value: Any, shown: list[str], structured: Any, mode: str
+    annotation: Any, value: Any, shown: list[str], structured: Any, mode: Mode
 ) -> None:
     result = await answer(value if callable(value) else Result(value), Result[annotation], mode=mode)
     assert result.content == [text(words) for words in shown]
@@ -146,7 +147,7 @@ async def test_the_value_is_written_as_ever(
     [int, Weather, list[Weather], dict[str, int], Any, Image, CallToolResult, Iterator[int], None],
     ids=str,
 )
-async def test_the_schema_is_that_of_the_value(annotation: Any, mode: str) -> None:
+async def test_the_schema_is_that_of_the_value(annotation: Any, mode: Mode) -> None:
     assert await output_schema(Result[annotation], mode=mode) == await output_schema(annotation, mode=mode)
 
 
@@ -186,7 +187,7 @@ async def test_the_schema_of_a_result() -> None:
     ids=["another type", "a field is missing", "None", "NaN"],
 )
 async def test_the_value_is_validated_whatever_surrounds_it(
-    annotation: Any, returned: Any, fault: str, mode: str
+    annotation: Any, returned: Any, fault: str, mode: Mode
 ) -> None:
     result = await answer(returned, annotation, mode=mode)
     assert result.is_error
@@ -206,14 +207,14 @@ async def test_a_tool_may_return_the_bare_value_after_all() -> None:
     [(Weather | Result[Weather], ROME_DATA), (Result[Weather] | None, {"result": ROME_DATA})],
     ids=["or bare", "or None"],
 )
-async def test_a_result_may_be_one_of_several_things(annotation: Any, structured: Any, mode: str) -> None:
+async def test_a_result_may_be_one_of_several_things(annotation: Any, structured: Any, mode: Mode) -> None:
     result = await answer(Result(ROME, text="Warm."), annotation, mode=mode)
     assert (text_of(result), result.structured_content) == ("Warm.", structured)
 
 
 @either_era
 @pytest.mark.parametrize("annotation", [Result, Any, Result[Any]], ids=["Result", "Any", "Result[Any]"])
-async def test_a_result_of_which_nothing_is_promised(annotation: Any, mode: str) -> None:
+async def test_a_result_of_which_nothing_is_promised(annotation: Any, mode: Mode) -> None:
     result = await answer(Result({"a": 1}), annotation, mode=mode)
     assert (text_of(result), result.structured_content) == ('{\n  "a": 1\n}', None)
     result = await answer(Result({"a": 1}, text="one", content=[PNG], meta={"x": 1}), annotation, mode=mode)
@@ -222,7 +223,7 @@ async def test_a_result_of_which_nothing_is_promised(annotation: Any, mode: str)
 
 
 @either_era
-async def test_a_result_around_content_that_was_made_by_hand(mode: str) -> None:
+async def test_a_result_around_content_that_was_made_by_hand(mode: Mode) -> None:
     made = CallToolResult(content=[text("made")], structured_content={"a": 1}, _meta={"kept": 1, "x": 1})
     result = await answer(Result(made, text="said", meta={"x": 2}), Result[CallToolResult], mode=mode)
     assert (text_of(result), result.structured_content) == ("said", {"a": 1})
@@ -235,7 +236,7 @@ async def test_a_result_around_content_that_was_made_by_hand(mode: str) -> None:
 
 
 @either_era
-async def test_what_a_tool_returns_is_not_changed(mode: str) -> None:
+async def test_what_a_tool_returns_is_not_changed(mode: Mode) -> None:
     content, meta = [PNG], {"x": 1}
     kept = Result(ROME, text="Warm.", content=content, meta=meta)
     mcp = MCPServer("results")
@@ -249,7 +250,7 @@ async def test_what_a_tool_returns_is_not_changed(mode: str) -> None:
 
 
 @either_era
-async def test_async_tools_and_tools_with_resolvers_return_results(mode: str) -> None:
+async def test_async_tools_and_tools_with_resolvers_return_results(mode: Mode) -> None:
     mcp = MCPServer("results")
 
     @mcp.tool()
@@ -294,7 +295,7 @@ BYTES = bytes(range(256))
     ],
     ids=["image", "image of a format", "no bytes at all", "audio", "audio of a format"],
 )
-async def test_media_from_bytes(made: Any, block: Any, mode: str) -> None:
+async def test_media_from_bytes(made: Any, block: Any, mode: Mode) -> None:
     for annotation in (type(made), Any, list[type(made)]):  # type: ignore[misc]
         result = await answer(made, annotation, mode=mode)
         assert result.content == [block]
@@ -326,7 +327,7 @@ async def test_media_from_bytes(made: Any, block: Any, mode: str) -> None:
     ],
 )
 async def test_media_from_a_file(
-    kind: Any, name: str, format: str | None, mime_type: str, as_text: bool, mode: str, tmp_path: Path
+    kind: Any, name: str, format: str | None, mime_type: str, as_text: bool, mode: Mode, tmp_path: Path
 ) -> None:
     path = tmp_path / name
     path.write_bytes(BYTES)

@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, TypeAlias, cast
+from typing import Any, Final, TypeAlias, cast
 
 import msgspec
 import pytest
 from jsonschema import Draft202012Validator
 
 from mcp_core import Client
+from mcp_core.client import Mode
 from mcp_core.types import CallToolResult
 from mcp_typed import InvalidSignature, MCPServer
 from tests.typed.return_rows import ABSENT, ROWS, Row
 from tests.typed.return_types import Proto
 
 STAMP = "io.modelcontextprotocol/serverInfo"
-MODERN, LEGACY = "2026-07-28", "legacy"
+MODERN: Final = "2026-07-28"
+LEGACY: Final = "legacy"
 
 Tools: TypeAlias = tuple[MCPServer, dict[str, Exception]]
 
@@ -75,7 +77,7 @@ def steady(text: str) -> str:
     return re.sub(r" \(error id [0-9a-f]{8}\)$", " (error id …)", text)
 
 
-async def called(tools: Tools, row: Row, mode: str) -> CallToolResult:
+async def called(tools: Tools, row: Row, mode: Mode) -> CallToolResult:
     mcp, refusals = tools
     if row.name in refusals:
         raise refusals[row.name]
@@ -83,7 +85,7 @@ async def called(tools: Tools, row: Row, mode: str) -> CallToolResult:
         return await client.call_tool(row.name, row.arguments)
 
 
-async def published(tools: Tools, mode: str) -> dict[str, dict[str, Any] | None]:
+async def published(tools: Tools, mode: Mode) -> dict[str, dict[str, Any] | None]:
     mcp, refusals = tools
     async with Client(mcp, mode=mode) as client:
         listed = {tool.name: tool.output_schema for tool in (await client.list_tools()).tools}
@@ -111,7 +113,7 @@ def test_each_observation_has_its_row() -> None:
 
 @both_eras
 @pytest.mark.parametrize("row", rows(*REGISTERED))
-async def test_the_output_schema(tools: Tools, row: Row, mode: str) -> None:
+async def test_the_output_schema(tools: Tools, row: Row, mode: Mode) -> None:
     _, refusals = tools
     if row.name in refusals:
         raise refusals[row.name]
@@ -123,7 +125,7 @@ async def test_the_output_schema(tools: Tools, row: Row, mode: str) -> None:
 
 @both_eras
 @pytest.mark.parametrize("row", rows(*REGISTERED))
-async def test_the_result(tools: Tools, row: Row, mode: str) -> None:
+async def test_the_result(tools: Tools, row: Row, mode: Mode) -> None:
     result = await called(tools, row, mode)
     assert result.is_error is row.is_error
     if row.content is not None:
@@ -226,7 +228,7 @@ def says(text: str, value: Any) -> bool:
 @pytest.mark.observed("S-433", "S-436")
 @both_eras
 @pytest.mark.parametrize("row", rows(*(row for row in STRUCTURED if row.name not in BY_HAND | BLOCK)))
-async def test_text_and_structured_data_say_the_same(tools: Tools, row: Row, mode: str) -> None:
+async def test_text_and_structured_data_say_the_same(tools: Tools, row: Row, mode: Mode) -> None:
     result = await called(tools, row, mode)
     value = value_of(row, result.structured_content)
     in_parts = isinstance(value, list) and value != [] and row.name not in ONE_BLOCK
@@ -238,7 +240,7 @@ async def test_text_and_structured_data_say_the_same(tools: Tools, row: Row, mod
 
 @pytest.mark.observed("S-434")
 @both_eras
-async def test_a_structured_result_is_never_without_content(tools: Tools, mode: str) -> None:
+async def test_a_structured_result_is_never_without_content(tools: Tools, mode: Mode) -> None:
     silent = [
         row.name for row in STRUCTURED if row.name not in BY_HAND and not (await called(tools, row, mode)).content
     ]
@@ -255,7 +257,7 @@ async def test_what_is_no_list_of_parts_is_one_text(tools: Tools, row: Row) -> N
 
 @pytest.mark.observed("S-435")
 @both_eras
-async def test_what_is_wrapped_and_what_is_not(tools: Tools, mode: str) -> None:
+async def test_what_is_wrapped_and_what_is_not(tools: Tools, mode: Mode) -> None:
     schemas = await published(tools, mode)
     unstructured = {name for name, schema in schemas.items() if schema is None}
     wrapped = {
@@ -272,7 +274,7 @@ async def test_what_is_wrapped_and_what_is_not(tools: Tools, mode: str) -> None:
 
 @pytest.mark.observed("S-435", "S-436")
 @both_eras
-async def test_every_output_schema_has_an_object_at_its_root(tools: Tools, mode: str) -> None:
+async def test_every_output_schema_has_an_object_at_its_root(tools: Tools, mode: Mode) -> None:
     schemas = (await published(tools, mode)).items()
     assert [name for name, schema in schemas if schema is not None and schema.get("type") != "object"] == []
 
@@ -280,7 +282,7 @@ async def test_every_output_schema_has_an_object_at_its_root(tools: Tools, mode:
 @pytest.mark.observed("S-436")
 @both_eras
 @pytest.mark.parametrize("row", rows(*STRUCTURED))
-async def test_the_schema_describes_what_is_sent(tools: Tools, row: Row, mode: str) -> None:
+async def test_the_schema_describes_what_is_sent(tools: Tools, row: Row, mode: Mode) -> None:
     schema = (await published(tools, mode)).get(row.name)
     assert schema is not None
     Draft202012Validator.check_schema(schema)

@@ -15,6 +15,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from mcp_core import Client, Server
+from mcp_core.client import Mode
 from mcp_core.testing import RawPeer, flush_logs
 from mcp_core.types import (
     Annotations,
@@ -415,7 +416,7 @@ async def test_an_example_on_the_wire(example: Example, tool: dict[str, Any], ca
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 @pytest.mark.parametrize(("example", "tool", "calls"), EXAMPLES)
 async def test_an_example_as_its_client_sees_it(
-    example: Example, tool: dict[str, Any], calls: list[Any], mode: str
+    example: Example, tool: dict[str, Any], calls: list[Any], mode: Mode
 ) -> None:
     async with Client(example(), mode=mode) as client:
         (seen,) = (await client.list_tools()).tools

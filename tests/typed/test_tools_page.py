@@ -16,6 +16,7 @@ from click.testing import CliRunner
 from pydantic import BaseModel, Field
 
 from mcp_core import Client
+from mcp_core.client import Mode
 from mcp_core.testing import RawPeer, flush_logs
 from mcp_core.types import CallToolResult, TextContent, ToolAnnotations
 from mcp_typed import MCPServer
@@ -476,7 +477,7 @@ async def test_an_unknown_tool_is_a_protocol_error(era: str) -> None:
 
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
 @pytest.mark.observed("S-017")
-async def test_both_parts_of_a_result_as_a_client_reads_them(mode: str) -> None:
+async def test_both_parts_of_a_result_as_a_client_reads_them(mode: Mode) -> None:
     async with Client(first_tool(), mode=mode) as client:
         result = await client.call_tool("search_books", {"query": "dune", "limit": 5})
     assert result.content == [TextContent(text=found(5))]
@@ -564,7 +565,7 @@ async def test_plain_and_model_parameters_mix() -> None:
 @both_backends
 @pytest.mark.observed("S-034")
 @pytest.mark.parametrize("mode", ["2026-07-28", "legacy"])
-async def test_async_functions_run_on_the_loop_and_plain_ones_in_a_thread(mode: str) -> None:
+async def test_async_functions_run_on_the_loop_and_plain_ones_in_a_thread(mode: Mode) -> None:
     mcp = MCPServer("Bookshop")
     loop = threading.current_thread()
 

@@ -11,6 +11,7 @@ import pytest
 
 from mcp_core import Client, MCPError, Server
 from mcp_core import types as t
+from mcp_core.client import Mode
 from mcp_core.codec import encode
 from mcp_core.errors import InvalidResult
 from mcp_core.testing import RawPeer
@@ -599,7 +600,7 @@ VIDEO: Final[dict[str, Any]] = {
 
 
 @MODES
-async def test_a_client_keeps_blocks_of_unknown_kinds_in_their_place(mode: str) -> None:
+async def test_a_client_keeps_blocks_of_unknown_kinds_in_their_place(mode: Mode) -> None:
     known = {"type": "text", "text": "x"}
     result = encode({"content": [VIDEO, known, VIDEO, {"type": "hologram"}], "structuredContent": {"a": None}})
     async with Client(_raw_server(result), mode=mode) as client:
@@ -616,7 +617,7 @@ async def test_a_client_keeps_blocks_of_unknown_kinds_in_their_place(mode: str) 
 
 
 @MODES
-async def test_a_client_keeps_unknown_blocks_of_prompts(mode: str) -> None:
+async def test_a_client_keeps_unknown_blocks_of_prompts(mode: Mode) -> None:
     messages = [{"role": "user", "content": VIDEO}, {"role": "assistant", "content": {"type": "text", "text": "x"}}]
     async with Client(_raw_server(encode({"messages": messages, "description": "d"})), mode=mode) as client:
         got = await client.get_prompt("x")
@@ -628,7 +629,7 @@ async def test_a_client_keeps_unknown_blocks_of_prompts(mode: str) -> None:
 
 
 @MODES
-async def test_a_null_beside_an_unknown_block_is_told_from_its_absence(mode: str) -> None:
+async def test_a_null_beside_an_unknown_block_is_told_from_its_absence(mode: Mode) -> None:
     async with Client(_raw_server(encode({"content": [VIDEO]})), mode=mode) as client:
         assert (await client.call_tool("x")).structured_content is None
     if mode != "legacy":
@@ -649,7 +650,7 @@ async def test_a_null_beside_an_unknown_block_is_told_from_its_absence(mode: str
         pytest.param(None, id="null instead of a list"),
     ],
 )
-async def test_a_block_that_is_none_is_an_invalid_result(mode: str, content: Any) -> None:
+async def test_a_block_that_is_none_is_an_invalid_result(mode: Mode, content: Any) -> None:
     async with Client(_raw_server(encode({"content": content})), mode=mode) as client:
         with pytest.raises(InvalidResult):
             await client.call_tool("x")

@@ -670,7 +670,7 @@ async def test_an_array(revision: str) -> None:
             batch[0]["params"]["_meta"] = modern_meta()
         else:
             await peer.initialize(revision=revision)
-        answer = await peer.answer(batch)
+        answer: Any = await peer.answer_batch(batch)
     if revision == V2025_03_26:
         assert sorted(str(entry["id"]) for entry in answer) == ["7", "8"]
         assert all("result" in entry for entry in answer)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict, assert_never, assert_type
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 from mcp_core import Client, RequestContext, Server
@@ -323,3 +324,55 @@ async def from_python() -> None:
         assert_type(exc.message, str)
     assert_type(await shop.list_tools(), list[Tool])
     assert_type([str(finding) + finding.code for finding in shop.lint()], list[str])
+
+
+# --- options ----------------------------------------------------------------------------------------------
+
+
+class Query(Struct):
+    """Params of a method of the author's."""
+
+    text: str
+
+
+def serve(server: Server, fast: MCPServer) -> None:
+    server.run("stdio", drain_timeout=5, loop="trio")
+    server.run("streamable-http", port=0, workers=2, max_sessions=10)
+    fast.run("streamable-http", json_response=True)
+    server.run(prot=1)  # type: ignore[call-overload] # pyright: ignore[reportCallIssue]
+    server.run("stdio", port=1)  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType]
+    fast.run("streamable-http", loop="trio")  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType]
+    server.streamable_http_app(health_path="/health")
+    server.streamable_http_app(health="/health")  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
+    fast.streamable_http_app(keep_alive="5")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+
+
+def register(server: Server, fast: MCPServer) -> None:
+    def search(ctx: RequestContext, params: Query) -> dict[str, int]:
+        return {"hits": len(params.text)}
+
+    def echo(x: str) -> str:
+        return x
+
+    server.add_request_handler("acme/search", Query, search)
+    server.add_request_handler("acme/search", int, search)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    server.add_notification_handler("notifications/acme", Query, search)
+    fast.add_tool(echo, timeout=5, title="Echo")
+    fast.add_tool(echo, timeuot=5)  # type: ignore[call-arg] # pyright: ignore[reportCallIssue]
+    fast.tool("echo", structured_output=False)(echo)
+    fast.tool("echo", structured="no")(echo)  # type: ignore[call-overload] # pyright: ignore[reportCallIssue]
+
+
+async def connect(server: Server, fast: MCPServer) -> None:
+    Client(server, mode="modern")  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    Client(5)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+    async with Client(fast, mode="legacy") as client:
+        assert_type(await client.request("acme/search"), dict[str, Any])
+        assert_type(await client.request("acme/search", Query("x"), Query), Query)
+        assert_type(await client.request("acme/search", result_type=list[int]), list[int])
+
+
+def who_calls(ctx: RequestContext[dict[str, int]]) -> str:
+    assert_type(ctx.server, Server[dict[str, int]])
+    assert_type(ctx.lifespan_context, dict[str, int])
+    return "anonymous" if ctx.auth is None else ctx.auth.client_id

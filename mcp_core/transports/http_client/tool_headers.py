@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Raw
 
 from mcp_core import codec
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.messages import Request, Response, decode_frame, encode_request, encode_response
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings

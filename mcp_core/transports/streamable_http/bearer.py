@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from mcp_core import codec
 from mcp_core.auth import AccessToken, AuthSettings, TokenVerifier
+from mcp_core.codec import JSONObject
 from mcp_core.errors import InternalError, InvalidRequest
-from mcp_core.json_types import JSONObject
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.transports.streamable_http.exchange import Refused
 from mcp_core.transports.streamable_http.parsed_headers import Header, ParsedHeaders

@@ -165,7 +165,7 @@ class Exchange:
         while (await self._receive())["type"] != "http.disconnect":
             pass
 
-    async def _send(self, message: MutableMapping[str, object]) -> None:
+    async def _send(self, message: MutableMapping[str, Any]) -> None:
         if self._ended:
             return
         if message["type"] == "http.response.body" and not message.get("more_body"):

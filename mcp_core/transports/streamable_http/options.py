@@ -6,14 +6,17 @@ Spec: basic/transports/streamable-http; the options themselves are this library'
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 import msgspec
 
 from mcp_core.auth import AuthSettings, TokenVerifier
+from mcp_core.codec import ReadableObject
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.event_store import EventStore
 from mcp_core.transports.streamable_http.guards import TransportSecuritySettings
 
-__all__ = ["HTTPOptions"]
+__all__ = ["HTTPKeywords", "HTTPOptions", "RunHTTPKeywords"]
 
 
 class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
@@ -86,3 +89,34 @@ class HTTPOptions(msgspec.Struct, kw_only=True, frozen=True):
             if self.auth.resource_metadata_url is not None:
                 checks.url("resource_metadata_url", self.auth.resource_metadata_url)
             checks.strings("required_scopes", self.auth.required_scopes)
+
+
+class HTTPKeywords(TypedDict, total=False):
+    """The fields of `HTTPOptions`, as keywords of `streamable_http_app`."""
+
+    host: str
+    streamable_http_path: str
+    json_response: bool
+    stateless_http: bool
+    event_store: EventStore | None
+    transport_security: TransportSecuritySettings | None
+    max_request_body_size: int
+    max_json_values: int | None
+    max_sessions: int
+    session_idle_timeout: float | None
+    cancel_on_disconnect: bool
+    keep_alive: float
+    health_path: str | None
+    auth: AuthSettings | None
+    token_verifier: TokenVerifier | None
+
+
+class RunHTTPKeywords(HTTPKeywords, total=False):
+    """The options of `run("streamable-http")`."""
+
+    port: int
+    """0 is any that is free. Default: 8000."""
+    workers: int
+    """Processes behind the port, each with a server of its own, made by importing the program again. Default: 1."""
+    uvicorn: ReadableObject
+    """Further settings of `uvicorn.Config`."""

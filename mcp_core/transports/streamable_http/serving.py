@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
 
 from mcp_core.backend import has_running_loop
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.transports.streamable_http import checks
 from mcp_core.transports.streamable_http.address import say_where
 from mcp_core.transports.streamable_http.app import StreamableHTTP

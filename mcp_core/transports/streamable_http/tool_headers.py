@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from msgspec import Raw
 
 from mcp_core import codec, request_meta
+from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext, Peer, RequestContext
 from mcp_core.errors import MCPError
-from mcp_core.json_types import JSONObject
 from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.subscriptions import Event, ToolsListChanged

@@ -27,7 +27,7 @@ from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from mcp_core import queue_logger
-from mcp_core.json_types import JSONObject
+from mcp_core.codec import JSONObject
 from mcp_core.request_state import SHARED_KEY, share_key, take_shared_key
 from mcp_core.revisions import is_modern
 from mcp_core.transports.streamable_http.address import say_where
