@@ -1,8 +1,9 @@
 """Which requirements of the specification are covered, by which tests.
 
-`python -m tests.requirements_table` writes `docs/requirements.md`, from the ids in
-`tests/data/requirements.json` and the markers on the tests; `--check` fails when the
-page is not what it would write.
+`python -m tests.requirements_table` writes `docs/requirements.md`, from
+`tests/data/requirements.json` (what each id requires, where the specification says so, and why no
+test holds it if none does) and the markers on the tests; `--check` fails when the page is not what
+it would write.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ IDS = ROOT / "tests" / "data" / "requirements.json"
 
 HEAD = """# Requirements
 
-What the specification asks for, and which tests hold it. `level`: MUST and SHOULD, with `!` for
-must not and should not. `who`: S server, C client, B both, T transport, AS authorization server.
+What the specification asks for, in words of our own, and which tests hold it. An id leads to the
+page of the specification. `level`: MUST, SHOULD and MAY, with `!` for must not and should not.
+`who`: S server, C client, B both, T transport, AS authorization server.
 
 This page is written by `python -m tests.requirements_table` from the markers on the tests.
 """
@@ -66,11 +68,12 @@ def _ids(marks: Iterable[Any], marker: str) -> list[str]:
 
 
 def table(known: dict[str, dict[str, str]], columns: list[str], tests: dict[str, list[str]]) -> list[str]:
-    """The lines of a table: a row for each id, with its columns and its tests."""
+    """The lines of a table: a row for each id (a link where it has a `url`), with its columns and its tests."""
     shown = [*columns, "tests"] if tests else columns
     lines = [f"| id | {' | '.join(shown)} |", f"| {' | '.join('---' for _ in ['id', *shown])} |"]
     for name, row in known.items():
-        cells = [name, *(_cell(row[column]) for column in columns), *([_where(tests[name])] if tests else [])]
+        first = f"[{name}]({row['url']})" if "url" in row else name
+        cells = [first, *(_cell(row[column]) for column in columns), *([_where(tests[name])] if tests else [])]
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -91,17 +94,27 @@ def known_only(known: Collection[str], tests: Collection[str]) -> None:
         raise SystemExit(f"no such ids: {', '.join(strangers)}")
 
 
+def requirements() -> dict[str, dict[str, str]]:
+    """The rows by their ids: level, revisions, who, text, url; a reason where no test holds it."""
+    known: dict[str, dict[str, str]] = json.loads(IDS.read_text())
+    return known
+
+
 def page() -> str:
     """The page as it should be."""
-    known: dict[str, dict[str, str]] = json.loads(IDS.read_text())
+    known = requirements()
     tests = marked("requirement")
     known_only(known, tests)
-    covered = {name: row for name, row in known.items() if name in tests}
-    rest = {name: row for name, row in known.items() if name not in tests}
-    columns = ["level", "who", "revisions"]
+    covered = {name: {**row, "requirement": row["text"]} for name, row in known.items() if name in tests}
+    rest = {
+        name: {**row, "requirement": row["text"], "why not": row.get("reason", "")}
+        for name, row in known.items()
+        if name not in tests
+    }
+    columns = ["requirement", "level", "who", "revisions"]
     lines = [HEAD, f"{len(covered)} of {len(known)} are covered.\n"]
     lines += ["## Covered\n", *table(covered, columns, tests)]
-    lines += ["\n## Not yet\n", *table(rest, columns, {})]
+    lines += ["\n## Not yet\n", *table(rest, [*columns, "why not"], {})]
     return "\n".join(lines) + "\n"
 
 

@@ -136,6 +136,7 @@ def test_no_name_is_given_twice() -> None:
     assert len({entry.listed.name for entry in TOOLS}) == len(TOOLS)
 
 
+@pytest.mark.requirement("R-PROMPT-02")
 @both_eras
 async def test_prompts_are_listed(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:
@@ -153,6 +154,7 @@ async def test_prompts_are_listed(era: Mode) -> None:
     assert required["test_prompt_with_embedded_resource"] == ["resourceUri"]
 
 
+@pytest.mark.requirement("R-RES-02")
 @both_eras
 async def test_resources_are_listed_without_templates(era: Mode) -> None:
     async with Client(make_server(), mode=era) as client:

@@ -172,6 +172,7 @@ HARMFUL: Final[dict[str, tuple[Any, Any]]] = {
 }
 
 
+@pytest.mark.requirement("R-JS-05")
 @pytest.mark.fault("X-30")
 @pytest.mark.parametrize("name", list(HARMFUL))
 async def test_a_schema_cannot_keep_the_client_busy(name: str) -> None:
@@ -184,6 +185,7 @@ async def test_a_schema_cannot_keep_the_client_busy(name: str) -> None:
     assert time.process_time() - began < 10
 
 
+@pytest.mark.requirement("R-JS-03")
 @pytest.mark.fault("X-30")
 @pytest.mark.parametrize(
     "place", ["http://127.0.0.1:9/schema.json", "https://example.com/x", "file:///etc/passwd", "//x/y", "x.json"]
@@ -203,6 +205,7 @@ async def test_no_other_schema_is_fetched(place: str, member: str, monkeypatch: 
     assert fetched == []
 
 
+@pytest.mark.requirement("R-JS-01")
 @pytest.mark.parametrize(
     "dialect", ["https://json-schema.org/draft/2020-12/schema", "http://json-schema.org/draft-07/schema#"]
 )

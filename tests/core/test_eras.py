@@ -452,6 +452,7 @@ def handler(ctx: RequestContext, params: Any) -> EmptyResult:
 
 
 @pytest.mark.requirement("R-VER-13")
+@pytest.mark.requirement("R-EXT-03")
 @pytest.mark.observed("S-083")
 @pytest.mark.parametrize(
     ("hooks", "old", "new"),

@@ -165,6 +165,7 @@ CORPUS: Final[dict[str, tuple[Any, Any]]] = {
 }
 
 
+@pytest.mark.requirement("R-JS-05")
 @pytest.mark.fault("X-30")
 @pytest.mark.parametrize("name", list(CORPUS))
 def test_no_comparison_takes_long(name: str) -> None:

@@ -480,6 +480,7 @@ async def test_large_messages_may_cross_each_other(loop: str) -> None:
 # --- the contract of a channel ---------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("R-BASE-22")
 async def test_memory_keeps_the_contract_of_a_channel() -> None:
     @asynccontextmanager
     async def channels(

@@ -390,6 +390,7 @@ async def test_every_http_method_needs_a_token(method: str) -> None:
 
 
 @pytest.mark.requirement("R-AUTH-04")
+@pytest.mark.requirement("R-SEC-05")
 async def test_a_session_is_no_substitute_for_a_token() -> None:
     app, heard, _ = guarded(access())
     session = await opened(app, "good")
@@ -895,6 +896,7 @@ async def test_in_memory_nobody_is_asked_for_a_token(mode: Mode) -> None:
 
 
 @pytest.mark.requirement("R-AUTH-04")
+@pytest.mark.requirement("R-SEC-05")
 async def test_callers_at_the_same_time_keep_their_own_tokens() -> None:
     known = [access(f"t{number}", subject=f"s{number}") for number in range(5)]
     everybody, seen = anyio.Event(), dict[Any, Any]()

@@ -128,6 +128,7 @@ async def test_requests_do_not_wait_for_each_other(mode: Mode) -> None:
 @pytest.mark.requirement("R-HTTP-14")
 @pytest.mark.requirement("R-HTTP-15")
 @pytest.mark.requirement("R-VER-08")
+@pytest.mark.requirement("R-HTTP-05")
 async def test_stateless_requests_say_in_headers_what_they_are() -> None:
     async with wired(make_server()) as wire, wire.client() as client:
         await client.list_tools()
@@ -455,6 +456,7 @@ async def test_a_message_that_is_refused_or_streamed_at_holds_up_nothing(
     assert [record.getMessage() for record in caplog.records] == ["a message was refused with HTTP status 500"]
 
 
+@pytest.mark.requirement("R-AUTH-09")
 async def test_own_headers_go_with_everything_and_break_nothing() -> None:
     own = {"X-Trace": "42", "Accept": "text/plain", "content-TYPE": "text/plain", "Authorization": "Bearer abc"}
     async with wired(make_server()) as wire, wire.client("legacy", headers=own) as client:
@@ -619,6 +621,7 @@ async def test_a_question_may_come_on_the_stream_of_the_session() -> None:
 
 
 @pytest.mark.requirement("R-BASE-12")
+@pytest.mark.requirement("R-HTTP-05")
 async def test_a_request_of_a_stateless_server_goes_unanswered() -> None:
     async def call(turn: Turn) -> None:
         await turn.stream(event({"jsonrpc": "2.0", "id": 9, "method": "ping"}), event(turn.complete(content=[])))

@@ -222,6 +222,7 @@ async def test_the_form_of_an_answer_is_one_that_the_client_takes(accept: str | 
 
 
 @pytest.mark.requirement("R-HTTP-08")
+@pytest.mark.requirement("R-PROG-04")
 async def test_what_a_request_sends_goes_on_its_own_stream_only() -> None:
     gates = {"a": Gate(progress=True), "b": Gate(progress=True)}
 
@@ -996,6 +997,7 @@ async def test_a_call_whose_headers_say_what_its_arguments_say_is_served(argumen
 
 @pytest.mark.requirement("R-HTTP-24")
 @pytest.mark.requirement("R-HTTP-25")
+@pytest.mark.requirement("R-ERR-03")
 @pytest.mark.parametrize(
     ("arguments", "header", "value", "says"),
     [

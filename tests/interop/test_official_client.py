@@ -203,6 +203,8 @@ async def test_output_schema_that_is_no_object_is_for_the_modern_era(core: Peer)
 
 
 @pytest.mark.requirement("R-PAGE-01")
+@pytest.mark.requirement("R-RES-02")
+@pytest.mark.requirement("R-PROMPT-02")
 async def test_core_lists_resources_templates_and_prompts_by_pages(core: Peer) -> None:
     client = core.client
     resources = await client.list_resources()

@@ -360,6 +360,7 @@ async def test_unknown_version_in_the_handshake_is_refused() -> None:
 
 @pytest.mark.requirement("R-META-01")
 @pytest.mark.requirement("R-META-03")
+@pytest.mark.requirement("R-STD-03")
 async def test_modern_requests_carry_their_envelope() -> None:
     async with Client(
         script(), client_info=t.Implementation(name="interop", version="7"), log_level="info", probe_timeout_seconds=60

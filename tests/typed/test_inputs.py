@@ -1196,6 +1196,7 @@ async def test_text_that_is_no_base64_is_refused(text: str) -> None:
     assert "base64" in text_of(result)
 
 
+@pytest.mark.requirement("R-JS-02")
 async def test_all_of_them_on_one_server_in_the_order_of_registration() -> None:
     mcp = MCPServer("all")
     for one in ROWS:
@@ -1218,6 +1219,7 @@ async def test_a_published_default_fits_its_own_schema(row: Row) -> None:
 # --- names ---------------------------------------------------------------------------------
 
 
+@pytest.mark.requirement("R-TOOL-05")
 @pytest.mark.observed("S-166")
 async def test_a_name_against_advice_works_and_is_told_to_the_author(caplog: pytest.LogCaptureFixture) -> None:
     mcp = MCPServer("names")
@@ -1445,6 +1447,7 @@ async def test_a_name_given_twice(on_duplicate: Literal["ignore", "replace"], ke
         assert text_of(await client.call_tool("dup")) == kept
 
 
+@pytest.mark.requirement("R-TOOL-05")
 @pytest.mark.observed("S-174")
 async def test_a_name_given_twice_is_refused_unless_told_otherwise() -> None:
     mcp = MCPServer("twice")

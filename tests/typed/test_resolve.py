@@ -1075,6 +1075,7 @@ async def test_a_client_that_cannot_be_asked_gets_a_protocol_error(
 
 
 @pytest.mark.requirement("R-MRTR-04")
+@pytest.mark.requirement("R-SAMP-01")
 @either_era
 async def test_sampling_with_tools_is_a_capability_of_its_own(mode: Mode) -> None:
     user, mcp = User(), server_of(with_tools)

@@ -279,6 +279,7 @@ async def test_every_output_schema_has_an_object_at_its_root(tools: Tools, mode:
     assert [name for name, schema in schemas if schema is not None and schema.get("type") != "object"] == []
 
 
+@pytest.mark.requirement("R-JS-02")
 @pytest.mark.observed("S-436")
 @both_eras
 @pytest.mark.parametrize("row", rows(*STRUCTURED))

@@ -205,6 +205,7 @@ async def test_a_dict_result_is_projected_as_well(revision: str) -> None:
     assert made == {"content": [block], "structuredContent": [1]}
 
 
+@pytest.mark.requirement("R-CONT-06")
 @EVERY
 async def test_last_modified(revision: str) -> None:
     annotations = [block["annotations"] for block in await _blocks(revision) if "annotations" in block]
@@ -287,6 +288,7 @@ async def test_tool_annotations(revision: str) -> None:
     assert tool.get("annotations") == (None if revision == V2024_11_05 else shown)
 
 
+@pytest.mark.requirement("R-CONT-06")
 @EVERY
 async def test_annotations_of_resources_are_for_all(revision: str) -> None:
     found = await _lists(revision)
