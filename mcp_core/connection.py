@@ -143,13 +143,13 @@ CONNECTION_TRANSITIONS: Final[Mapping[ConnectionState, Mapping[str, ConnectionSt
 
 
 class PendingResponse(Protocol):
-    """An answer to come. A coroutine that returns it is one.
+    """A response to come. A coroutine that returns it is one.
 
     One with a method `failed(exc)` is asked what to answer where waiting for it raises.
     """
 
     def __await__(self) -> Generator[object, object, bytes]:
-        """Wait for the answer."""
+        """Wait for the response."""
         ...
 
     def close(self) -> None:
@@ -161,7 +161,7 @@ class Responder(Protocol):
     """Who knows what the peer's messages mean."""
 
     def begin(self, request: Request, peer: Any) -> bytes | PendingResponse | None:
-        """The answer to a request, or what will give it. Never raises.
+        """The response to a request, or what will give it. Never raises.
 
         `None` where a peer may not be answered at all.
         """
@@ -173,7 +173,7 @@ class Responder(Protocol):
 
 
 class SendResponse(Protocol):
-    """Where an answer goes."""
+    """Where a response goes."""
 
     def __call__(self, message: bytes, /, *, last: bool = False) -> None:
         """Take it; `last` as for `Channel.send`."""
@@ -181,7 +181,7 @@ class SendResponse(Protocol):
 
 
 class _Batch:
-    """The answers to one array, sent as one when the last is there.
+    """The responses to one array, sent as one when the last is there.
 
     Those that were there at once come first, then those that were waited for, both in the
     order of their requests: which of them is ready first depends on the event loop, and on
@@ -190,15 +190,15 @@ class _Batch:
 
     def __init__(self, out: Callable[[bytes], None]) -> None:
         self._out = out
-        self._answers: list[bytes] = []
-        self._awaited: list[bytes] = []
-        self._open = 1
+        self._answers: list[bytes] = []  # there at once, in the order of their requests
+        self._awaited: list[bytes] = []  # a place for each that is awaited, filled when it comes; empty: not answered
+        self._open = 1  # tasks still to end, and one for the array itself while it is read
 
     def add(self, answer: bytes) -> None:
         self._answers.append(answer)
 
     def open(self) -> SendResponse:
-        """Return where the answer that a task will give goes; `close` says that the task is over."""
+        """Return where the response that a task will give goes; `close` says that the task is over."""
         self._open += 1
         awaited, index = self._awaited, len(self._awaited)
         awaited.append(b"")
@@ -244,26 +244,29 @@ class Connection:
         self._backend = backend
         self._channel = channel
         self._observers = observers or Observers()
+        # False in a client, which must not send responses to what is not a request.
         self._answer_malformed = answer_malformed
-        self._session: JSONRPCSession[BackgroundTask, Future] = JSONRPCSession()
+        self._session: JSONRPCSession[BackgroundTask, Future] = JSONRPCSession()  # ids in flight, both ways
+        # Notifications whose handlers wait, with the bytes of each; the first is being handled.
         self._notices: deque[tuple[Work, int]] = deque()
         self._notification_bytes = 0
         self.is_full: bool = False
         """Whether nothing more is to be brought in until notifications have been handled."""
+        # Handles `_notices` one by one; `None` while there are none.
         self._notification_task: BackgroundTask | None = None
-        self._notification_timer: Timer | None = None
+        self._notification_timer: Timer | None = None  # set while reading is paused for the sake of a notification
         self._overdue = False
         """Whether one notification has been handled for so long that the others are not waited for."""
         self._requests_of_notification_handlers = 0
         """Requests of ours that handlers of notifications wait for."""
-        self._bytes_in_flight = 0
+        self._bytes_in_flight = 0  # of large requests that are suspended; small ones are bounded by their number
         self._changes: dict[bytes, None] = {}
         """Notifications of changes that wait until the peer reads again, each once."""
         self._warnings = RateLimitedWarnings(_log)
         self._close_callbacks = CloseCallbacks()
         self.state: ConnectionState = ConnectionState.OPEN
-        self._end_reason = "the connection has ended"
-        self._idle: Future | None = None
+        self._end_reason = "the connection has ended"  # for the errors of requests that can no longer be made
+        self._idle: Future | None = None  # what `drain` waits on; resolved when the last request is settled
         self.server = server
         self.lifespan_context = lifespan_context
 
@@ -304,7 +307,7 @@ class Connection:
     def _measure(self) -> None:
         """Find out whether there is room for more notifications, and go on if there is again.
 
-        There is room as long as one of their handlers waits for an answer of the peer's, which
+        There is room as long as one of their handlers waits for a response of the peer's, which
         may be what comes next, and where one of them takes very long: it may wait for something
         else that stands behind them, and the end of the input does.
         """
@@ -509,8 +512,8 @@ class Connection:
             self._unmatched(response.id)
 
     def _unmatched(self, request_id: RequestId) -> None:
-        """Say so if an answer is to no request of ours: the one that it is meant for waits on (C093)."""
-        if not self._session.was_asked(request_id):  # a late answer is no fault
+        """Say so if a response is to no request of ours: the one that it is meant for waits on (C093)."""
+        if not self._session.was_asked(request_id):  # a late response is no fault
             self._warnings.warning("an answer to no request of ours came, under the id %s", request_id)
 
     def _malformed(self, message: bytes, frame: Malformed) -> None:
@@ -614,7 +617,7 @@ class Connection:
 
         Raises:
             MCPError: The peer refused.
-            RequestTimeout: No answer in time.
+            RequestTimeout: No response in time.
             ConnectionClosed: The peer is gone.
         """
         if self.state is not ConnectionState.OPEN:
@@ -677,7 +680,7 @@ class Connection:
     # --- the end ------------------------------------------------------------------------------
 
     def ended(self, why: str = "") -> None:
-        """The peer sends no more: what waits for its answers fails, subscriptions end.
+        """The peer sends no more: what waits for its responses fails, subscriptions end.
 
         `why` is put behind the text of the failures.
         """

@@ -134,7 +134,7 @@ class Peer(Protocol):
         ...
 
     async def close_stream(self, retry: float) -> None:
-        """End the stream of the answer early, if there is one that can be taken up again."""
+        """End the stream of the response early, if there is one that can be resumed."""
         ...
 
     def notify_session(self, message: bytes) -> bool:
@@ -290,7 +290,7 @@ class RequestContext(Generic[L]):
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send progress to the client, if it asked for it.
 
-        Nothing is sent after the answer, nor a `progress` that does not grow (R-PROG-02).
+        Nothing is sent after the response, nor a `progress` that does not grow (R-PROG-02).
         Waits while the client does not read.
 
         Raises:
@@ -353,7 +353,7 @@ class RequestContext(Generic[L]):
                 _log.warning("%s was not sent: its request is over, and its client has no other stream", method)
 
     async def close_stream(self, retry: float = 1.0) -> None:
-        """End the HTTP stream of the answer now; the client comes back for the rest after `retry` seconds.
+        """End the HTTP stream of the response now; the client comes back for the rest after `retry` seconds.
 
         For long calls of handshake-era clients, on a server with an event store; elsewhere
         it does nothing.

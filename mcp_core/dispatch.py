@@ -1,4 +1,4 @@
-"""One message of one peer, taken to its answer.
+"""One message of one peer, taken to its response.
 
 Finds the handler, decodes the params, settles the era, calls, encodes; maps every
 exception to the wire, in one place. Knows the peer as a Protocol; spawns nothing
@@ -8,14 +8,12 @@ Theory of operation. A request passes four steps, each of which may end it:
 
     open    decode the params once, settle the revision     -> InboundCall, or Refusal with a response
     start   call the handler (through middleware)           -> response, or the call if it suspends
-    step    run a suspended handler up to its first await   -> response, or None (asyncio only)
+    eager   run a suspended handler up to its first await   -> response, or None (asyncio only)
     await   the rest, in a task that the transport chooses  -> response
 
-`open_single_pass` is `open` for bytes that are still undecoded: one decode by a union that is tagged by
-`method`. It only ever says yes; for everything else it returns None, and the message takes the long way
-by `decode_frame` and `open`, which word the error.
+`open_single_pass` is `open` for bytes that are still undecoded; see the comment in it.
 
-Invariants. A `InboundCall` gives exactly one response, or none when its client cancelled it; `ctx.close()` runs
+Invariants. An `InboundCall` gives exactly one response, or none when its client cancelled it; `ctx.close()` runs
 before the response is encoded, so that nothing is sent for the request after it. Observers see
 `request_started` once, then `request_finished` once, whichever step ends it. Whatever a handler raises
 becomes a response in `failed`; only cancellation, `KeyboardInterrupt` and a coroutine that is closed from
@@ -74,10 +72,11 @@ class Dispatcher:
     ) -> None:
         self._requests = dict(handlers.requests)
         self._notifications = dict(handlers.notifications)
+        # Made by the first message over HTTP: stdio and tests need none.
         self._decode_single_pass: codec.Decoder[Any] | None = None
         self._results = results
-        self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)
-        self._shakes_hands = not self._modern.issuperset(served)
+        self._modern = frozenset(served) & frozenset(MODERN_REVISIONS)  # the stateless revisions that are served
+        self._shakes_hands = not self._modern.issuperset(served)  # whether any handshake revision is served
         self._offered = newest_first(served)
         self._middleware = middleware
         self._observers = observers
@@ -85,7 +84,7 @@ class Dispatcher:
     # --- requests ----------------------------------------------------------------------
 
     def begin(self, request: Request, peer: Peer) -> bytes | InboundCall:
-        """Start on a request: its answer, or what to await for it.
+        """Start on a request: its response, or what to await for it.
 
         A plain `def` handler has run when this returns. Never raises; awaiting neither,
         except when the task that awaits is cancelled.
@@ -119,12 +118,15 @@ class Dispatcher:
         return InboundCall(self, ctx, request, handler, params)
 
     def open_single_pass(self, body: bytes, peer: Peer) -> InboundCall | None:
-        """Decode a whole message in one go, as a request of its method; `None` where it takes a closer look.
-
-        It only ever says yes: what is wrong, and of which era it is, `open` finds out.
-        """
+        """Decode a message in a single pass, as a request of its method; `None` where `open` has to look closer."""
         if self._middleware:
             return None
+        # One decode by a union of one type per method, tagged by the `method` member: the params land in the handler's
+        # own type, and neither the frame nor `_meta` is decoded by itself. Over HTTP that is half of what a call costs.
+        # It is an optimistic path. Whatever is unusual (a batch, a response, a method that is not served, params of the
+        # wrong shape, a revision that is not) raises or returns None here, and the caller decodes again, frame first
+        # (`decode_frame`, `open`), which finds the words for the error. So nothing may be refused here, and nothing
+        # accepted that `open` would refuse: tests/property/test_whole_requests.py holds the two together.
         decode = self._decode_single_pass
         if decode is None:
             decode = self._decode_single_pass = self._make_single_pass_decoder()
@@ -153,7 +155,7 @@ class Dispatcher:
         return codec.decoder(Union[tuple(kinds)])  # noqa: UP007 - built at run time
 
     def start(self, call: InboundCall) -> bytes | InboundCall:
-        """Call the handler: the answer, or the call itself if there is something to await."""
+        """Call the handler: the response, or the call itself if there is something to await."""
         ctx, handler = call.ctx, call.handler
         if self._observers.request_started:
             self._observers.call(self._observers.request_started, ctx)
@@ -189,7 +191,7 @@ class Dispatcher:
         raise missing_protocol_version(method)
 
     def answer(self, call: InboundCall, value: Any) -> bytes:
-        """The answer to a request whose handler returned."""
+        """The response to a request whose handler returned."""
         ctx, request, handler = call.ctx, call.request, call.handler
         row = None if handler is None else handler.row
         ctx.close()
@@ -262,7 +264,7 @@ class Dispatcher:
     # --- failures ------------------------------------------------------------------------
 
     def failed(self, call: InboundCall, exc: BaseException) -> bytes:
-        """The answer to a request whose handler raised."""
+        """The response to a request whose handler raised."""
         ctx, request = call.ctx, call.request
         ctx.close()
         if isinstance(exc, MCPError):
@@ -276,7 +278,7 @@ class Dispatcher:
         return self._error(call, _INTERNAL)
 
     def _refusal(self, request: Request, peer: Peer, exc: Exception) -> Refusal:
-        """The answer to a request that did not get to its handler."""
+        """The response to a request that did not get to its handler."""
         if isinstance(exc, codec.ValidationError | codec.DecodeError):
             # Bad params, but of which era? A wrong version is reported first,
             # and a method that its revision does not have the second.
@@ -409,14 +411,14 @@ class Failure(Struct):
 
 
 class Refusal(Struct):
-    """The answer to a request that did not get to its handler, and the error in it."""
+    """The response to a request that did not get to its handler, and the error in it."""
 
     answer: bytes
     failure: Failure
 
 
 class InboundCall:
-    """A request on its way: opened, started, then awaited for the answer if its handler waits.
+    """A request on its way: opened, started, then awaited for the response if its handler waits.
 
     Not a coroutine, so that one which is never awaited can be closed together
     with the handler's own (`close`).
@@ -434,17 +436,17 @@ class InboundCall:
     ) -> None:
         self.dispatcher: Dispatcher = dispatcher
         self.ctx: AnyContext = ctx
-        self.request: Request | SinglePassRequest = request
+        self.request: Request | SinglePassRequest = request  # keeps the id, whatever the era
         self.handler: Handler | None = handler
-        self.params: Any = params
-        self.awaitable: Any = None
+        self.params: Any = params  # decoded; `None` with middleware, which sees the plain params first
+        self.awaitable: Any = None  # the suspended handler, from `start` on; after an eager start what is left of it
         self.failure: Failure | None = None
         """The error that it was answered with, if it was."""
         self.observed: bool = False
         """Whether observers were called with its end."""
 
     def start_eagerly(self) -> bytes | None:
-        """Make the first step of what is to be awaited: the answer if that was all.
+        """Make the first step of what is to be awaited: the response if that was all.
 
         In the task that awaits the rest, and only where `supports_eager_start()`. Raises what
         awaiting raises.
@@ -473,7 +475,7 @@ class InboundCall:
         return self.dispatcher.answer(self, value)
 
     def _raised(self, exc: BaseException) -> bytes:
-        """The answer to a handler that raised; what is not about its request goes on."""
+        """The response to a handler that raised; what is not about its request goes on."""
         # Where a coroutine is closed from outside, by a loop that ends, no task runs.
         closed = isinstance(exc, GeneratorExit) and current_task() is None
         if closed or isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):

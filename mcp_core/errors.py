@@ -19,7 +19,7 @@ Spec: basic, "Error Codes"; JSON-RPC 2.0 section 5.1.
     ├── LocalProtocolError        our caller asked for what the state forbids
     ├── InvalidResult             the peer's answer is not what its method returns
     ├── HTTPRefusal               an HTTP status that is none of success; always one of the others, too
-    ├── RequestTimeout            no answer in time; the request was cancelled
+    ├── RequestTimeout            no response in time; the request was cancelled
     ├── ConnectionClosed          the peer is gone
     └── InputRoundsExceeded       the server keeps asking for input
 """
@@ -291,11 +291,11 @@ def _refused_again(
 
 
 class RequestTimeout(MCPCoreError):
-    """No answer came in time. The peer was asked to cancel the request."""
+    """No response came in time. The peer was asked to cancel the request."""
 
 
 class ConnectionClosed(MCPCoreError):
-    """The connection ended before the answer came, or before the message could be sent."""
+    """The connection ended before the response came, or before the message could be sent."""
 
 
 class InputRoundsExceeded(MCPCoreError):

@@ -50,7 +50,7 @@ NO_PARAMS: Final = Raw(b"{}")
 
 
 class Request(Struct):
-    """A call that wants an answer."""
+    """A call that wants a response."""
 
     id: RequestId
     method: str

@@ -48,7 +48,7 @@ class Method(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_notification(self) -> bool:
-        """Whether the method gets no answer."""
+        """Whether the method gets no response."""
         return self.result is None
 
 

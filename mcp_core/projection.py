@@ -49,6 +49,29 @@ __all__ = [
     "project_members",
 ]
 
+# Theory of operation
+#
+# One class per shape, that of the newest revision, and a table of what other revisions lack:
+#
+#     FIELD_REVISIONS   which member exists in which revisions
+#     _ruled            types for which leaving a member out is not enough (a block of a kind that does not exist yet,
+#                       structured content that is not an object)
+#
+# From both `_plan` derives, once per class and revision, a `DowngradePlan`: members to drop, members with plans of
+# their own below them, and whether there is a rule. Most plans are empty, and then values go out untouched.
+#
+#     apply(value)
+#       touches(value)?  no   the value itself: it is encoded as it is, without a copy
+#                        yes  to_json(value), then `_Projector` walks the JSON along the types and prunes it
+#
+# `touches` looks before anything is taken apart: at the dropped members by identity with their default object (as
+# msgspec does when it encodes), at nested values recursively. Most results of new servers to old clients hold nothing
+# that the client's revision lacks, and cost a few comparisons.
+#
+# Invariants. A projected value validates against the published schema of its revision (tests/types/test_schema.py
+# holds the tables against the schemas, tests/types/test_projection.py the values). Projecting is idempotent, and never
+# adds what the author did not write, but for the text that stands in for a dropped block or for structured content.
+
 _Revisions = tuple[str, ...]
 
 
@@ -56,45 +79,65 @@ def _since(revision: str) -> _Revisions:
     return tuple(r for r in ALL_REVISIONS if r >= revision)
 
 
-_V2, _V3, _V4, _V5 = (_since(r) for r in (V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28))
-_ONLY_V4: Final = (V2025_11_25,)
-_TITLED: Final = {"title": _V3, "icons": _V4, "_meta": _V3}
-_BLOCK: Final = {"_meta": _V3}
+_FROM_2025_03_26, _FROM_2025_06_18, _FROM_2025_11_25, _FROM_2026_07_28 = (
+    _since(r) for r in (V2025_03_26, V2025_06_18, V2025_11_25, V2026_07_28)
+)
+_ONLY_2025_11_25: Final = (V2025_11_25,)
+_TITLED: Final = {"title": _FROM_2025_06_18, "icons": _FROM_2025_11_25, "_meta": _FROM_2025_06_18}
+_BLOCK: Final = {"_meta": _FROM_2025_06_18}
 
 FIELD_REVISIONS: Final[dict[type[Struct], dict[str, _Revisions]]] = {
-    t.Result: {"result_type": _V5},
-    t.GetTaskResult: {"result_type": _V5},
-    t.CacheableResult: {"ttl_ms": _V5, "cache_scope": _V5},
-    t.Implementation: {"title": _V3, "description": _V4, "website_url": _V4, "icons": _V4},
-    t.Annotations: {"last_modified": _V3},
+    t.Result: {"result_type": _FROM_2026_07_28},
+    t.GetTaskResult: {"result_type": _FROM_2026_07_28},
+    t.CacheableResult: {"ttl_ms": _FROM_2026_07_28, "cache_scope": _FROM_2026_07_28},
+    t.Implementation: {
+        "title": _FROM_2025_06_18,
+        "description": _FROM_2025_11_25,
+        "website_url": _FROM_2025_11_25,
+        "icons": _FROM_2025_11_25,
+    },
+    t.Annotations: {"last_modified": _FROM_2025_06_18},
     t.TextContent: _BLOCK,
     t.ImageContent: _BLOCK,
     t.EmbeddedResource: _BLOCK,
     t.AudioContent: _BLOCK,
     t.ResourceContents: _BLOCK,
-    t.ResourceLink: {"icons": _V4},
-    t.Tool: {**_TITLED, "annotations": _V2, "output_schema": _V3, "execution": _ONLY_V4},
-    t.CallToolResult: {"structured_content": _V3},
+    t.ResourceLink: {"icons": _FROM_2025_11_25},
+    t.Tool: {
+        **_TITLED,
+        "annotations": _FROM_2025_03_26,
+        "output_schema": _FROM_2025_06_18,
+        "execution": _ONLY_2025_11_25,
+    },
+    t.CallToolResult: {"structured_content": _FROM_2025_06_18},
     t.Resource: _TITLED,
     t.ResourceTemplate: _TITLED,
     t.Prompt: _TITLED,
-    t.PromptArgument: {"title": _V3},
-    t.PromptReference: {"title": _V3},
-    t.Root: {"_meta": _V3},
-    t.CompleteRequestParams: {"context": _V3},
-    t.ProgressNotificationParams: {"message": _V2},
-    t.ServerCapabilities: {"completions": _V2, "tasks": _ONLY_V4, "extensions": _V5},
-    t.ClientCapabilities: {"elicitation": _V3, "tasks": _ONLY_V4, "extensions": _V5},
+    t.PromptArgument: {"title": _FROM_2025_06_18},
+    t.PromptReference: {"title": _FROM_2025_06_18},
+    t.Root: {"_meta": _FROM_2025_06_18},
+    t.CompleteRequestParams: {"context": _FROM_2025_06_18},
+    t.ProgressNotificationParams: {"message": _FROM_2025_03_26},
+    t.ServerCapabilities: {"completions": _FROM_2025_03_26, "tasks": _ONLY_2025_11_25, "extensions": _FROM_2026_07_28},
+    t.ClientCapabilities: {"elicitation": _FROM_2025_06_18, "tasks": _ONLY_2025_11_25, "extensions": _FROM_2026_07_28},
     t.RootsCapability: {"list_changed": HANDSHAKE_REVISIONS},
-    t.SamplingCapability: {"context": _V4, "tools": _V4},
-    t.ElicitationCapability: {"form": _V4, "url": _V4},
-    t.SamplingMessage: {"_meta": _V4},
-    t.CreateMessageRequestParams: {"tools": _V4, "tool_choice": _V4, "task": _ONLY_V4},
-    t.CallToolRequestParams: {"task": _ONLY_V4, "input_responses": _V5, "request_state": _V5},
-    t.GetPromptRequestParams: {"input_responses": _V5, "request_state": _V5},
-    t.ReadResourceRequestParams: {"input_responses": _V5, "request_state": _V5},
-    t.ElicitRequestFormParams: {"mode": _V4, "task": _ONLY_V4},
-    t.ElicitRequestURLParams: {"elicitation_id": _ONLY_V4, "task": _ONLY_V4},
+    t.SamplingCapability: {"context": _FROM_2025_11_25, "tools": _FROM_2025_11_25},
+    t.ElicitationCapability: {"form": _FROM_2025_11_25, "url": _FROM_2025_11_25},
+    t.SamplingMessage: {"_meta": _FROM_2025_11_25},
+    t.CreateMessageRequestParams: {
+        "tools": _FROM_2025_11_25,
+        "tool_choice": _FROM_2025_11_25,
+        "task": _ONLY_2025_11_25,
+    },
+    t.CallToolRequestParams: {
+        "task": _ONLY_2025_11_25,
+        "input_responses": _FROM_2026_07_28,
+        "request_state": _FROM_2026_07_28,
+    },
+    t.GetPromptRequestParams: {"input_responses": _FROM_2026_07_28, "request_state": _FROM_2026_07_28},
+    t.ReadResourceRequestParams: {"input_responses": _FROM_2026_07_28, "request_state": _FROM_2026_07_28},
+    t.ElicitRequestFormParams: {"mode": _FROM_2025_11_25, "task": _ONLY_2025_11_25},
+    t.ElicitRequestURLParams: {"elicitation_id": _ONLY_2025_11_25, "task": _ONLY_2025_11_25},
 }
 """The members that not every revision has, per type; a subclass has those of its bases.
 
@@ -119,7 +162,7 @@ def project(value: object, revision: str) -> object:
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
-    return _plan(codec.type_of(value), revision).shown(value)
+    return _plan(codec.type_of(value), revision).apply(value)
 
 
 def plan_of(kind: type[Struct], revision: str) -> DowngradePlan | None:
@@ -163,7 +206,7 @@ class DowngradePlan:
         self.ruled: bool = ruled
         self.lossy: bool = bool(dropped or nested or ruled)
 
-    def shown(self, value: object) -> object:
+    def apply(self, value: object) -> object:
         """A value of the type, itself where nothing has to change, else its JSON form, changed."""
         if not self.lossy or not self.touches(value):
             return value

@@ -24,14 +24,35 @@ from mcp_core.methods import Method
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
 
-__all__ = ["MOST_FORMS", "SERVER_INFO", "ResultEncoder", "WrongResult"]
+__all__ = ["MAX_ENCODINGS", "SERVER_INFO", "ResultEncoder", "WrongResult"]
+
+# Theory of operation
+#
+# A result is encoded once, and completed without a second look at it:
+#
+#     {"content":[...],"isError":false      msgspec's encoding of the Struct, without members that hold their default
+#     ,"resultType":"complete"              the tail, in place of the closing brace: what the revision demands and the
+#     ,"_meta":{"io...serverInfo":{...}}}   encoding has left out
+#
+# For most results the tail is the same bytes each time, made with the `_Encoding` of their class, method and revision.
+# A tail is assembled for a value only where the author has set one of the members that it may hold.
+#
+# What msgspec leaves out is decided by identity: a member is omitted while it holds the default *object* of its class.
+# `_assembled` has to ask the same question with `is`, or a member is written twice or not at all: a `ttl_ms` of 0 that
+# was computed is the same object (small integers are), a "private" that came out of JSON is not the default, and is
+# encoded although it is equal.
+#
+# Invariants. Every form of a result (Struct, dict, Raw, Prepared) is brought to the reader's revision by `projection`,
+# so that a new revision needs no rule here. Ready bytes are never decoded whole: members stay `Raw`, and those that
+# projection does not touch are copied. `_encodings` and the bytes that a `Prepared` caches depend on class, method,
+# revision and stamp alone, never on a caller.
 
 SERVER_INFO: Final = "io.modelcontextprotocol/serverInfo"
 
 _DEFAULT_TYPE: Final = codec.field_defaults(t.Result)["result_type"]
 _DEFAULT_TTL: Final = 0
 _DEFAULT_SCOPE: Final = "private"
-MOST_FORMS: Final = 1024
+MAX_ENCODINGS: Final = 1024
 """Types whose forms are kept: an author may make a class at each call."""
 
 _log = QueueLogger(__name__)
@@ -50,8 +71,10 @@ class ResultEncoder:
     """
 
     def __init__(self, server_info: t.Implementation, *, stamped: bool = True) -> None:
+        # The server's name and version for `_meta`; `None`: not sent.
         self._stamp = Raw(codec.encode(server_info)) if stamped else None
-        self._forms: dict[tuple[type[object], str | None, str], _Form] = {}
+        # How results of a class are encoded, per method and revision; bounded, classes may be made per call.
+        self._encodings: dict[tuple[type[object], str | None, str], _Encoding] = {}
 
     def encode(self, value: object, row: Method | None, revision: str) -> tuple[bytes, bytes]:
         """The result of this method (`None`: one that MCP does not define) for a reader.
@@ -60,7 +83,7 @@ class ResultEncoder:
             WrongResult: The method cannot return this.
             TypeError, ValueError: Something in it has no JSON form.
         """
-        form = self._forms.get((codec.type_of(value), None if row is None else row.name, revision))
+        form = self._encodings.get((codec.type_of(value), None if row is None else row.name, revision))
         if form is not None:
             return form.encode(value)
         if isinstance(value, t.Prepared):
@@ -87,12 +110,12 @@ class ResultEncoder:
     def _struct(self, value: Struct, row: Method | None, revision: str) -> tuple[bytes, bytes]:
         if row is not None and not _fits(value, row):
             raise WrongResult(f"a handler of {row.name} returned {type(value).__name__}; expected {_expected(row)}")
-        form = _Form(type(value), row, revision, self._stamp)
+        form = _Encoding(type(value), row, revision, self._stamp)
         # Of others it depends on the value whether they fit.
         if row is None or isinstance(value, row.result):
-            if len(self._forms) >= MOST_FORMS:
-                self._forms.clear()
-            self._forms[type(value), None if row is None else row.name, revision] = form
+            if len(self._encodings) >= MAX_ENCODINGS:
+                self._encodings.clear()
+            self._encodings[type(value), None if row is None else row.name, revision] = form
         return form.encode(value)
 
     # --- what authors wrote as JSON -------------------------------------------------
@@ -106,7 +129,7 @@ class ResultEncoder:
             shown = projection.project_json(shown, kind, revision)
         if not is_modern(revision):
             if value.get("resultType", "complete") != "complete":
-                raise _untold(row, value["resultType"], revision)
+                raise _unsupported_result_type(row, value["resultType"], revision)
             return codec.encode({k: v for k, v in shown.items() if k != "resultType"}), b""
         return codec.encode(self._completed(shown, row)), b""
 
@@ -117,7 +140,7 @@ class ResultEncoder:
             completed.setdefault("ttlMs", _DEFAULT_TTL)
             completed.setdefault("cacheScope", _DEFAULT_SCOPE)
         if self._stamp is not None:
-            completed["_meta"] = _stamped(value.get("_meta") or {}, self._stamp)
+            completed["_meta"] = _with_server_info(value.get("_meta") or {}, self._stamp)
         return completed
 
     def _raw(self, value: Raw, row: Method | None, revision: str) -> tuple[bytes, bytes]:
@@ -129,7 +152,7 @@ class ResultEncoder:
             raise WrongResult(f"a handler of {_name(row)} returned bytes that are no JSON object: {exc}") from None
         result_type = codec.decode_any(members["resultType"]) if "resultType" in members else None
         if not is_modern(revision) and result_type not in (None, "complete"):
-            raise _untold(row, result_type, revision)
+            raise _unsupported_result_type(row, result_type, revision)
         kind = _type_of(result_type, row)
         shown = members if kind is None else self._projected(members, kind, row, revision)
         if not is_modern(revision):
@@ -151,7 +174,7 @@ class ResultEncoder:
             ) from None
 
 
-class _Form:
+class _Encoding:
     """How Structs of one type go out as the results of one method, in one revision."""
 
     __slots__ = (
@@ -160,8 +183,8 @@ class _Form:
         "_has_meta",
         "_is_modern",
         "_is_result",
-        "_made_ready",
         "_plan",
+        "_prepare",
         "_result_type",
         "_revision",
         "_row",
@@ -173,13 +196,15 @@ class _Form:
         self._row = row
         self._revision = revision
         self._stamp = stamp
-        self._made_ready = next((make() for base, make in _MADE_READY.items() if issubclass(kind, base)), _checked)
+        # Checks what msgspec does not: values built by hand are not validated.
+        self._prepare = next((make() for base, make in _PREPARE.items() if issubclass(kind, base)), _checked)
         self._is_modern = is_modern(revision)
         self._is_result = issubclass(kind, t.Result)
         self._caches = issubclass(kind, t.CacheableResult)
         self._has_meta = issubclass(kind, t.MetaObject)
-        self._plan = projection.plan_of(kind, revision)
+        self._plan = projection.plan_of(kind, revision)  # what this revision lacks of the class; `None`: nothing
         self._result_type = codec.field_defaults(kind)["result_type"] if self._is_result else _DEFAULT_TYPE
+        # Written in place of the closing brace: resultType, cache hints and stamp, whatever is missing.
         self._tail = b"}" if stamp is None else b',"_meta":{"%b":%b}}' % (SERVER_INFO.encode(), bytes(stamp))
         self._complete = b"".join(
             (
@@ -191,19 +216,19 @@ class _Form:
 
     def encode(self, value: Any) -> tuple[bytes, bytes]:
         """The value, and the tail that completes it."""
-        value = self._made_ready(value)
+        value = self._prepare(value)
         if not self._is_modern:
             if self._is_result and value.result_type != "complete":
-                raise _untold(self._row, value.result_type, self._revision)
-            return codec.encode(value if self._plan is None else self._plan.shown(value)), b""
+                raise _unsupported_result_type(self._row, value.result_type, self._revision)
+            return codec.encode(value if self._plan is None else self._plan.apply(value)), b""
         tail = self._complete
         if self._has_meta and value._meta is not None:
             if self._stamp is not None:
-                value = msgspec.structs.replace(value, _meta=_stamped(value._meta, self._stamp))
+                value = msgspec.structs.replace(value, _meta=_with_server_info(value._meta, self._stamp))
             tail = self._assembled(value)
         elif self._is_result and (value.result_type is not _DEFAULT_TYPE or (self._caches and _has_hints(value))):
             tail = self._assembled(value)
-        body = codec.encode(value if self._plan is None else self._plan.shown(value))
+        body = codec.encode(value if self._plan is None else self._plan.apply(value))
         # An empty object has no member for the tail's comma to follow.
         return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
 
@@ -226,11 +251,11 @@ def _has_hints(value: t.CacheableResult) -> bool:
     return not (value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE)
 
 
-def _stamped(meta: JSONObject, stamp: Raw) -> JSONObject:
+def _with_server_info(meta: JSONObject, stamp: Raw) -> JSONObject:
     return meta if meta.get(SERVER_INFO) is not None else {**meta, SERVER_INFO: stamp}
 
 
-def _untold(row: Method | None, result_type: Any, revision: str) -> WrongResult:
+def _unsupported_result_type(row: Method | None, result_type: Any, revision: str) -> WrongResult:
     """The handler returned a `resultType` that this revision cannot carry."""
     return WrongResult(f"a handler of {_name(row)} returned resultType {result_type!r} to a client of {revision}")
 
@@ -300,6 +325,7 @@ class _Listing:
     def __init__(self, field: str, noun: str) -> None:
         self._field = field
         self._noun = noun
+        # Entries seen to be sound, by identity: authors list the same objects again and again.
         self._sound: list[Any] = []
 
     def __call__(self, result: Any) -> Any:
@@ -376,7 +402,7 @@ def _is_long(block: Any) -> bool:
 _LONG_FIELDS: Final[dict[type[Any], str]] = {t.TextContent: "text", t.ImageContent: "data", t.AudioContent: "data"}
 
 
-_MADE_READY: Final[dict[type[Any], Callable[[], Callable[[Any], Any]]]] = {
+_PREPARE: Final[dict[type[Any], Callable[[], Callable[[Any], Any]]]] = {
     t.CallToolResult: lambda: _call_result,
     t.ListToolsResult: lambda: _Listing("tools", "tool"),
     t.ListResourcesResult: lambda: _Listing("resources", "resource"),

@@ -416,8 +416,8 @@ class Server(Generic[L]):
     ) -> bytes | None:
         """Answer one 2026-07-28 message, without transport or connection.
 
-        Returns the answer, or `None` where there is none to give. `notify` takes what
-        the request sends before its answer (progress, log messages); without it such
+        Returns the response, or `None` where there is none to give. `notify` takes what
+        the request sends before its response (progress, log messages); without it such
         messages are dropped. The lifespan is entered by the first call and kept until
         `aclose`, or as long as `running` is entered.
 

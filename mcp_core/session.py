@@ -128,7 +128,7 @@ class Handshake:
 
 
 class JSONRPCSession(Generic[J, W]):
-    """One peer's requests in flight. At most one answer leaves per id."""
+    """One peer's requests in flight. At most one response leaves per id."""
 
     __slots__ = ("_next_id", "handshake", "incoming", "outgoing")
 

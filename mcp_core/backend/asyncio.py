@@ -29,7 +29,8 @@ class AsyncioBackend:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._jobs: set[_BackgroundTask] = set()
+        self._jobs: set[_BackgroundTask] = set()  # tasks of this backend; asyncio itself holds only weak references
+        # 3.12: starts a coroutine at once, and makes no task of one that is done by then.
         self._new_task = _task_maker(self._loop)
         self.call_soon: Callable[[Callable[[], None]], object] = self._loop.call_soon
 
@@ -113,8 +114,8 @@ class _BackgroundTask:
         self._jobs = jobs
         self._work = work
         self._done = done
-        self._started = False
-        self._asked_to_end = False
+        self._started = False  # a coroutine that never started has to be closed by hand
+        self._asked_to_end = False  # tells the cancellation that was asked for from one that the handler made itself
 
     async def run(self) -> None:
         self._started = True
@@ -186,7 +187,7 @@ class _Watch:
         self, add: Callable[..., object], remove: Callable[[int], object], fd: int, call: Callable[[], None]
     ) -> None:
         self._add, self._remove, self._fd, self._call = add, remove, fd, call
-        self._watching = False
+        self._watching = False  # `add_reader` twice would replace the callback without a word
 
     def pause(self) -> None:
         if self._watching:

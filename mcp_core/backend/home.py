@@ -41,7 +41,7 @@ class Home:
     __slots__ = ("_loop",)
 
     def __init__(self) -> None:
-        self._loop = weakref.ref(running_loop())
+        self._loop = weakref.ref(running_loop())  # weak: a loop that ended is no reason to keep it
 
     def is_here(self) -> bool:
         """Whether the caller runs on it."""

@@ -64,8 +64,8 @@ class SuspendedCoroutine:
     __slots__ = ("_steps", "_waits_for")
 
     def __init__(self, steps: Any, waits_for: object) -> None:
-        self._steps = steps
-        self._waits_for = waits_for
+        self._steps = steps  # the coroutine, suspended at its first await
+        self._waits_for = waits_for  # what it has yielded: yielded again as if it had come just now
 
     def __await__(self) -> Generator[object, object, object]:
         waits_for = self._waits_for
@@ -116,6 +116,7 @@ class _OnAsyncio:
         import asyncio
 
         self._work = work
+        # `None` once finished: a late interrupt must not cancel what the task does next.
         self._task: Any = asyncio.current_task()
         self.interrupted = False
 

@@ -21,8 +21,8 @@ class TrioBackend:
     """One running trio loop and a nursery in it. Open it with `open()`."""
 
     def __init__(self, nursery: trio.Nursery | None) -> None:
-        self._own = nursery
-        self._token = trio.lowlevel.current_trio_token()
+        self._own = nursery  # `None`: only futures and calls, no tasks
+        self._token = trio.lowlevel.current_trio_token()  # for calls from other threads
 
     @classmethod
     @asynccontextmanager
@@ -94,7 +94,7 @@ class _BackgroundTask:
     def __init__(self, done: Callable[[], None] | None) -> None:
         self._scope = trio.CancelScope()
         self._done = done
-        self._task: trio.lowlevel.Task | None = None
+        self._task: trio.lowlevel.Task | None = None  # the task while it runs, to tell its own cancellation from others
 
     async def run(self, work: Work) -> None:
         self._task = trio.lowlevel.current_task()
@@ -142,7 +142,7 @@ class _Timer:
 
 class _Future:
     def __init__(self) -> None:
-        self._ready = trio.Event()
+        self._ready = trio.Event()  # set with the first value or error
         self._value: object = None
         self._error: BaseException | None = None
 

@@ -39,8 +39,8 @@ _LONGEST: Final = 10**12
 class ResponseCache:
     """Up to `size` answers of `max_bytes` together; the least recently used go first.
 
-    The bytes of what was asked for count as well as those of the answer: both are chosen by
-    others. An answer of more than an eighth of `max_bytes` would only push out the rest, and
+    The bytes of what was asked for count as well as those of the response: both are chosen by
+    others. A response of more than an eighth of `max_bytes` would only push out the rest, and
     is not kept. `clock` gives seconds.
     """
 
@@ -70,7 +70,7 @@ class ResponseCache:
         return method, codec.canonical({name: value for name, value in shown.items() if name != "_meta"})
 
     def get(self, key: tuple[str, bytes]) -> Raw | None:
-        """An answer that still holds."""
+        """A response that still holds."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -85,7 +85,7 @@ class ResponseCache:
         return self._changes.get(method, 0)
 
     def put(self, key: tuple[str, bytes], answer: Raw, ttl_ms: float, changes: int | None = None) -> None:
-        """Keep an answer for its time, if it has one.
+        """Keep a response for its time, if it has one.
 
         With `changes` as they were when it was asked for, not if there was one since.
         """

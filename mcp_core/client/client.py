@@ -104,7 +104,7 @@ class Client:
     what they make possible is declared: `elicitation_callback(ctx, params)`,
     `sampling_callback(ctx, params)`, `list_roots_callback(ctx)`. `logging_callback(params)`
     gets log messages, `message_handler(method, params)` every other notification.
-    What came before the answer to a call reaches them in order, before the client is closed,
+    What came before the response to a call reaches them in order, before the client is closed,
     for which they have `CALLBACKS_END` seconds.
 
     `log_level` asks 2026-07-28 servers for log messages with each request; without it they send
@@ -626,7 +626,7 @@ class Client:
         progress: Progress | None,
         meta: JSONObject | None,
     ) -> Any:
-        """Repeat a request with answers until its result is complete."""
+        """Repeat a request with the inputs it asks for until its result is complete."""
         pause = _STATE_ONLY_PAUSE
         for _round in range(self._max_rounds + 1):
             result = await self._request(method, params, timeout=timeout, progress=progress, meta=meta)
@@ -643,7 +643,7 @@ class Client:
         raise InputRoundsExceeded(f"{method} asked for input more than {self._max_rounds} times")
 
     async def _answers(self, requests: t.InputRequests) -> JSONObject:
-        """The answers, asked for one after the other: a user sees one question at a time."""
+        """Return the inputs, asked for one after the other: a user sees one question at a time."""
         if len(requests) > MAX_INPUTS:
             raise InvalidResult(f"the server asks for {len(requests)} inputs at once; {MAX_INPUTS} is the most")
         answers: JSONObject = {}
@@ -822,7 +822,7 @@ def _meta_of(params: object) -> JSONObject | None:
 
 
 def _error_answer(request_id: RequestId, error: MCPError) -> bytes:
-    """The answer that an error is; one that cannot be encoded, for what a callback put in it, without its data."""
+    """The response that an error is; one that cannot be encoded, for what a callback put in it, without its data."""
     try:
         return encode_error(request_id, error)
     except Exception as exc:

@@ -57,9 +57,9 @@ class LineSplitter:
 
     def __init__(self, limit: int = MAX_MESSAGE) -> None:
         self._limit = limit
-        self._parts: list[bytes] = []
-        self._size = 0
-        self._head: bytes | None = None
+        self._parts: list[bytes] = []  # chunks of the line that is not complete yet, joined when its end comes
+        self._size = 0  # bytes in `_parts`, or read so far of a line that is too long
+        self._head: bytes | None = None  # first bytes of a line over the limit, whose rest is dropped; else `None`
 
     def feed(self, chunk: bytes) -> tuple[list[bytes], list[bytes]]:
         """The lines that this chunk completes, and the heads of those that were too long."""
@@ -135,13 +135,13 @@ class LineChannel:
         self._write_fd = write_fd
         self._max_message = max_message
         self._splitter = LineSplitter(max_message)
-        self._receiver: Receiver | None = None
+        self._receiver: Receiver | None = None  # the connection; attached by `run`, for as long as that runs
         self._lines: list[bytes] = []  # read and split, from `_next` on not delivered yet
         self._next = 0
         self._reading: Pollable | None = None  # `None` before `run`
         self._input_ended = False  # end of file; lines may still be undelivered
         self._stopped = False  # nothing more is delivered; `_done` is set
-        self._done: Future = backend.create_future()
+        self._done: Future = backend.create_future()  # resolved at the end of input or by `stop`: `run` returns
         self._out: list[bytes] = []  # sent since the last write, not joined yet
         self._waiting = 0  # bytes of `_out` and `_unwritten`
         self._written = 0  # bytes that the kernel has taken, ever: whether the peer reads
@@ -153,6 +153,7 @@ class LineChannel:
         self._drain_waiters: list[Future] = []  # woken one at a time, when there is room
         self._empty_waiters: list[Future] = []  # woken together, when all is written
         self._broken = False  # the read end is closed: what is sent is dropped
+        # Restored by `release`: the descriptor may be shared with other processes (a terminal).
         self._was_blocking = _set_blocking(write_fd, False)
 
     def release(self) -> None:
@@ -401,8 +402,8 @@ class _ThreadReader:
     """Reads a descriptor that cannot be watched, a chunk ahead at most."""
 
     def __init__(self, backend: Backend, fd: int, took: Callable[[bytes], None]) -> None:
-        self._may_read = threading.Event()
-        self._taken = threading.Semaphore(0)
+        self._may_read = threading.Event()  # cleared while paused; the thread waits for it before each read
+        self._taken = threading.Semaphore(0)  # released when the loop has taken a chunk: one is in flight at a time
         self._backend, self._fd, self._took = backend, fd, took
         self._may_read.set()
         threading.Thread(target=self._read, name="mcp_core.reader", daemon=True).start()

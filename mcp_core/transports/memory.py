@@ -24,12 +24,12 @@ class MemoryChannel:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._receiver: Receiver | None = None
-        self._other: MemoryChannel | None = None
-        self._queue: deque[bytes] = deque()
-        self._size = 0
+        self._other: MemoryChannel | None = None  # the other end; `join` sets both
+        self._queue: deque[bytes] = deque()  # messages for the other end that it has not been given yet
+        self._size = 0  # bytes in the queue; above the high-water mark the channel is congested
         self._waiters: list[Future] = []
         """Those of the other end, who wait for room in this queue."""
-        self._planned = False
+        self._planned = False  # whether a delivery is scheduled: one call for all messages of a turn
         self._closed = False
 
     def join(self, other: MemoryChannel) -> None:

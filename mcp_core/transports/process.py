@@ -113,7 +113,7 @@ class ProcessChannel(LineChannel):
         super().__init__(backend, process.stdout.fileno(), process.stdin.fileno(), max_message=max_message)
         self._process = process
         self._command = command
-        self._errors = errors
+        self._errors = errors  # copies stderr, whose last lines explain why the process ended
         self.closing = False
         """Whether it is we who end the process."""
 
@@ -144,7 +144,7 @@ class _UntilTheEnd:
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = receiver
-        self.receive = receiver.receive
+        self.receive = receiver.receive  # bound once: every message comes this way
         self.refuse = receiver.refuse
         self.fail = receiver.fail
 
@@ -168,7 +168,7 @@ class _Tee:
         read_fd, write_fd = os.pipe()
         self._fd = read_fd
         self.write_fd: int = write_fd
-        self._tail = bytearray()
+        self._tail = bytearray()  # the last bytes of stderr, bounded
         self._thread = threading.Thread(target=self._copy, name="mcp_core.stderr", daemon=True)
 
     def start(self) -> None:

@@ -58,8 +58,8 @@ class _Watch:
     def __init__(self, backend: Backend, stop: Callable[[], None]) -> None:
         self._backend = backend
         self._stop = stop
-        self._heard = threading.Event()
-        self._asked = False
+        self._heard = threading.Event()  # set by the signal handler, which may run amid anything and does no more
+        self._asked = False  # whether `stop` was called: the second signal ends the process
 
     def on_signal(self, number: int, _frame: object) -> None:
         """Ask the loop to stop, from the main thread: somebody else may have taken the descriptor since.

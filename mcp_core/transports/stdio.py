@@ -25,7 +25,7 @@ DRAIN_TIMEOUT: Final = 10.0
 """Seconds that accepted requests may take to finish once the input has ended."""
 
 WRITE_TIMEOUT: Final = 5.0
-"""Seconds that a client has to read the last answers."""
+"""Seconds that a client has to read the last responses."""
 
 
 class StdioKeywords(TypedDict, total=False):

@@ -163,7 +163,7 @@ class Prepared(Generic[R_co]):
 
 
 class EmptyResult(Result, kw_only=True):
-    """An answer that says no more than that it is one."""
+    """An empty result."""
 
 
 class CacheableResult(Result, kw_only=True):

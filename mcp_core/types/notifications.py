@@ -20,7 +20,7 @@ class ProgressNotificationParams(NotificationParams, kw_only=True):
 
 
 class CancelledNotificationParams(NotificationParams, kw_only=True):
-    """The request that its sender wants no answer to any more."""
+    """The request that its sender wants no response to any more."""
 
     request_id: RequestId | None = None
     reason: str | None = None

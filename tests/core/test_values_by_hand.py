@@ -22,7 +22,7 @@ from mcp_core.checking import misfit
 from mcp_core.codec import encode, encode_line
 from mcp_core.messages import encode_notification, encode_request
 from mcp_core.methods import METHODS
-from mcp_core.results import MOST_FORMS, ResultEncoder
+from mcp_core.results import MAX_ENCODINGS, ResultEncoder
 from mcp_core.revisions import ALL_REVISIONS
 from mcp_core.testing import RawPeer, flush_logs
 from tests.core.peers import code_of, line, modern, notification
@@ -445,7 +445,7 @@ async def test_a_notification_with_forged_bytes_is_not_sent() -> None:
 
 def test_of_so_many_types_is_kept_how_they_are_encoded() -> None:
     encoder = ResultEncoder(t.Implementation(name="s", version="1"))
-    for n in range(MOST_FORMS + 10):
+    for n in range(MAX_ENCODINGS + 10):
         kind = msgspec.defstruct(f"Mine{n}", [("a", int, 1)], bases=(t.CallToolResult,), kw_only=True)
         encoder.encode(kind(content=[]), METHODS["tools/call"], ALL_REVISIONS[-1])
-        assert len(encoder._forms) <= MOST_FORMS
+        assert len(encoder._encodings) <= MAX_ENCODINGS

@@ -67,19 +67,20 @@ class HTTPChannel:
 
     def __init__(self, backend: Backend, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._receiver: Receiver | None = None
-        self._requests = TaskSet(backend)
-        self._messages = TaskSet(backend)
-        self._listening = TaskSet(backend)
+        self._receiver: Receiver | None = None  # the connection; set by `start`, which attaches it once
+        self._requests = TaskSet(backend)  # one task for each request that awaits its response, by request id
+        self._messages = TaskSet(backend)  # responses and notifications on their way to the server
+        self._listening = TaskSet(backend)  # the GET stream; ends last but one, since responses may come on it
+        # Sent one at a time, since their order means something; more than a bound: congested.
         self._notifications: deque[tuple[Notification, bytes]] = deque()
         self._session = session = SessionState()
         self._header_parameters = ListedHeaderParameters(endpoint.timeout)
         self._warnings = RateLimitedWarnings(_log)
-        self._room = anyio.Event()
+        self._room = anyio.Event()  # replaced each time the channel becomes congested, set when it no longer is
         self._posts = Posts(endpoint, session, Headers(session, self._header_parameters), self._hand_on)
         listener = StandaloneStream(endpoint, session, self._hand_on, self._listening)
         self._handshake = SessionInitializer(self._posts, session, listener, self._messages, endpoint.timeout)
-        self._closed = False
+        self._closed = False  # from `aclose` on: nothing more is sent, nothing more is handed on
 
     def start(self, receiver: Receiver) -> None:
         """Say who takes what comes in."""

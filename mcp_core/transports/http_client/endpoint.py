@@ -64,7 +64,7 @@ class StreamableHTTPParameters(msgspec.Struct, kw_only=True):
     """Where a server is, and how to speak to it.
 
     `headers` go with every request. `timeout` is in seconds, for connecting and writing, and
-    for a new session in the place of one that was lost; how long an answer may take is the
+    for a new session in the place of one that was lost; how long a response may take is the
     client's `read_timeout_seconds`. `http_client` is an
     `httpx2.AsyncClient` of your own (for authorization, proxies, certificates), which stays
     yours to close.
@@ -116,8 +116,11 @@ class Endpoint:
             ) from exc
         self.timeout: Final = parameters.timeout
         self._url = parameters.url
+        # Sent with each request, after those of the message.
         self._headers = {name.lower(): value for name, value in parameters.headers.items()}
+        # Of connecting and writing; how long a response may take is not HTTP's business.
         self._timeout = httpx2.Timeout(parameters.timeout, read=None)
+        # Whether `aclose` closes the HTTP client: never one that was given.
         self._is_own = parameters.http_client is None
         self._http: httpx2.AsyncClient = parameters.http_client
         if self._is_own:

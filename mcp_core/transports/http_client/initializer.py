@@ -42,8 +42,9 @@ class SessionInitializer:
         self._listener = listener
         self._tasks = tasks
         self._timeout = timeout
+        # The `initialize` that settled the session, sent again when the server forgets it.
         self._hello: tuple[Request, bytes] | None = None
-        self._ready = anyio.Event()
+        self._ready = anyio.Event()  # set while there is a session; requests await it, so none is sent with a dead id
         self._ready.set()
         self._lost: str | None = None
         """Why there is no session any more."""

@@ -1,4 +1,4 @@
-"""Messages, each by a POST of its own, and the answers that the responses bring.
+"""Messages, each by a POST of its own, and the JSON-RPC responses that the HTTP responses bring.
 
 Knows sessions as an id that the server may have forgotten; nothing of what is done about that.
 Spec: basic/transports/streamable-http, "Sending Messages"; 2025-11-25/basic/transports,
@@ -36,7 +36,7 @@ __all__ = ["Posts", "SessionEnded"]
 _log = QueueLogger(__name__)
 
 _TRIES: Final = 5
-"""Attempts in a row, none of which gives a stream, after which an answer is given up."""
+"""Attempts in a row, none of which gives a stream, after which a response is given up."""
 
 
 class SessionEnded(ConnectionClosed):
@@ -54,7 +54,7 @@ class Posts:
         self._warnings = RateLimitedWarnings(_log)
 
     async def one_way(self, frame: Frame, message: bytes) -> None:
-        """Post what has no answer. Raises nothing: who sent it does not wait.
+        """Post what has no response. Raises nothing: who sent it does not wait.
 
         The response may take as long as the endpoint's timeout allows: what is
         sent later may have to wait for it.
@@ -71,9 +71,9 @@ class Posts:
             self._warnings.warning("a message could not be sent: %s", describe(exc))
 
     async def request(self, request: Request, message: bytes, take: Take) -> bytes | None:
-        """Post a request, and read on until its answer is there.
+        """Post a request, and read on until its response is there.
 
-        An answer on a stream is given to `take` when it comes; any other is returned.
+        A response on a stream is given to `take` when it comes; any other is returned.
 
         Raises:
             InvalidResult: What came is none.
@@ -98,12 +98,12 @@ class Posts:
         return None
 
     async def answer(self, request: Request, message: bytes) -> bytes:
-        """Post a request; its answer, whichever way it comes. Raises as `request`."""
+        """Post a request; its response, whichever way it comes. Raises as `request`."""
         taken: list[bytes] = []
         return await self.request(request, message, taken.append) or taken[-1]
 
     def _answer_in(self, body: bytes, request: Request, response: httpx2.Response) -> bytes:
-        """The answer to a request that a response without a stream holds.
+        """Return the JSON-RPC response in an HTTP response that is not a stream.
 
         Raises:
             InvalidResult: It holds none.

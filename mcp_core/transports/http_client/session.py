@@ -44,6 +44,7 @@ class SessionState:
     """What is settled so far. In the stateless era, every request settles it for itself."""
 
     def __init__(self) -> None:
+        # `None` before the handshake, with a server that keeps none, and in 2026-07-28.
         self.session_id: str | None = None
         self.version: str | None = None
         """What the handshake settled; `None` in the stateless era."""
@@ -55,7 +56,7 @@ class SessionState:
         self._modern = None
 
     def settle(self, answer: bytes) -> None:
-        """Take the revision that the answer to `initialize` settles."""
+        """Take the revision that the response to `initialize` settles."""
         frame = decode_frame(answer)
         self.version = agreed_version(frame) if isinstance(frame, Response) else None
 
@@ -103,7 +104,7 @@ def checked_session_id(given: str | None) -> str | None:
 
 
 def agreed_version(frame: Response) -> str | None:
-    """The revision that the answer to `initialize` settles."""
+    """The revision that the response to `initialize` settles."""
     result: object = codec.decode_any(frame.result)
     version = result.get("protocolVersion") if codec.is_object(result) else None
     return version if isinstance(version, str) else None

@@ -60,15 +60,15 @@ class _NoStream(ConnectionClosed):
 
 
 class Awaited:
-    """A request, and what takes its answer."""
+    """A request, and what takes its response."""
 
     def __init__(self, request: Request, take: Take) -> None:
         self.method: Final = request.method
         self._id = request.id
-        self._take = take
+        self._take = take  # given the response as bytes, once
 
     def takes(self, message: bytes) -> bool:
-        """Take a message if it is the answer; whether it is."""
+        """Take a message if it is the response; whether it is."""
         frame = decode_frame(message)
         if not isinstance(frame, Response | ErrorResponse):
             return False
@@ -89,18 +89,18 @@ class Stream:
         self._endpoint = endpoint
         self._session = session
         self._hand_on = hand_on
-        self._awaited = awaited
+        self._awaited = awaited  # the request whose response the stream brings; `None` on the standalone stream
         self.last_event_id: str | None = None
         """What to come back with if it breaks off."""
-        self.retry: float = _RETRY
+        self.retry: float = _RETRY  # seconds before reconnecting; the server may set it with a `retry:` line
         self.broke_off: bool = False
         """Whether it was the connection that ended it."""
-        self._was_given = False
+        self._was_given = False  # whether the response has come: then the end of the stream is no loss
         self._has_brought = False
         """Whether anything came since it was last taken up."""
 
     async def read(self, response: httpx2.Response) -> bool:
-        """Hand on what comes until the stream ends; whether the answer was among it.
+        """Hand on what comes until the stream ends; whether the response was among it.
 
         Raises:
             InvalidResult: An event is too large.
@@ -134,7 +134,7 @@ class Stream:
             self.retry = min(event.retry, LONGEST_RETRY * 1000) / 1000  # compared as an integer: it may be no float
 
     def _answered_by(self, text: bytes) -> bool:
-        """Hand on what an event brings; whether the answer was among it."""
+        """Hand on what an event brings; whether the response was among it."""
         answered = False
         for message in self._session.messages_in(text):
             if self._awaited is not None and self._awaited.takes(message):
@@ -144,7 +144,7 @@ class Stream:
         return answered
 
     async def resume_until_answered(self, tries: float, opened: Callable[[], None] = lambda: None) -> None:
-        """Take it up, again and again, until the answer has come (handshake era).
+        """Reconnect with `Last-Event-ID` until the response has come (handshake era).
 
         Raises:
             ConnectionClosed: The server gives no stream, or gave none so many times in a row.
@@ -163,7 +163,7 @@ class Stream:
             await anyio.sleep(max(self.retry, _SHORTEST_PAUSE, min(2.0 ** min(failures, 10) - 1, _LONGEST_PAUSE)))
 
     async def _resume(self, opened: Callable[[], None]) -> bool:
-        """Ask once for what is left of it; whether the answer was among that.
+        """Ask once for what is left of it; whether the response was among that.
 
         Raises:
             _NoStream: The server gives none.
@@ -206,7 +206,7 @@ class _Text:
         self.request = response.request
         self.headers = response.headers
         self._response = response
-        self.text = self._read()
+        self.text = self._read()  # one iterator for the life of the response: httpx reads a body once
 
     def aiter_text(self) -> AsyncGenerator[str, None]:
         return self.text

@@ -17,8 +17,9 @@ class TaskSet:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+        # `None` while `spawn` runs: the task may be over before there is a handle.
         self._tasks: dict[object, BackgroundTask | None] = {}
-        self._empty = anyio.Event()
+        self._empty = anyio.Event()  # set when the last task ends; `ended` replaces it before it waits
 
     def spawn(self, work: Work, key: object = None) -> None:
         """Run a coroutine that lets no exception out."""

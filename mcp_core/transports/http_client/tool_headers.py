@@ -43,7 +43,7 @@ MAX_REREAD_PAGES: Final = 100
 _log = QueueLogger(__name__)
 
 Ask: TypeAlias = Callable[[Request, bytes], Awaitable[bytes]]
-"""Posts a request, and gives its answer."""
+"""Posts a request, and gives its response."""
 
 HeaderParameters: TypeAlias = Mapping[tuple[str, ...], str]
 """The names that headers have for parameters, by the path to the parameter."""
@@ -55,9 +55,9 @@ class ListedHeaderParameters:
     """The header parameters of the tools that were listed, by name."""
 
     def __init__(self, timeout: float = 30.0) -> None:
-        self._header_parameters: dict[str, HeaderParameters] = {}
-        self._known = 0
-        self._rereadings = 0
+        self._header_parameters: dict[str, HeaderParameters] = {}  # by tool; a tool without annotations has no entry
+        self._known = 0  # tools and parameters remembered; at `MAX_KNOWN` no more are added
+        self._rereadings = 0  # lists read again because a call was refused over its headers
         self._timeout = timeout
         self._warnings = RateLimitedWarnings(_log)
 

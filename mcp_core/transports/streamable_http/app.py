@@ -60,8 +60,8 @@ class StreamableHTTP(HTTPService):
     def __init__(self, server: Server[Any], options: HTTPOptions) -> None:
         super().__init__(server, options)
         self._guard = Guard(options.host, options.transport_security)
-        self._path = options.streamable_http_path.rstrip("/")
-        self._is_ending = False
+        self._path = options.streamable_http_path.rstrip("/")  # without the slash at its end: both spellings are served
+        self._is_ending = False  # from `end_streams` on a cancelled request is the shutdown's doing, not an error
 
     @property
     def metadata(self) -> ProtectedResourceMetadata:

@@ -32,7 +32,7 @@ class BearerGuard:
     def __init__(self, settings: AuthSettings, verifier: TokenVerifier) -> None:
         self._settings = settings
         self._verifier = verifier
-        self._resource = _canonical(settings.resource_server_url)
+        self._resource = _canonical(settings.resource_server_url)  # what a token's audience is compared with (RFC 8707)
         own = urlsplit(settings.resource_server_url)
         self._path = own.path.rstrip("/")
         self._metadata_url = settings.resource_metadata_url or f"{own.scheme}://{own.netloc}{_WELL_KNOWN}{self._path}"
@@ -40,7 +40,7 @@ class BearerGuard:
         """The path of the URL that challenges name."""
         self.metadata_paths: Final = frozenset({_WELL_KNOWN, f"{_WELL_KNOWN}{self._path}", self.metadata_path})
         """Where the metadata is served, without a slash at the end."""
-        self._seen_to_raise: set[str] = set()
+        self._seen_to_raise: set[str] = set()  # kinds of exceptions that were logged with their traceback: one each
 
     def publishes_at(self, *paths: str, mounted: bool = False) -> bool:
         """Whether the metadata is to be found at one of these, as they are seen here.

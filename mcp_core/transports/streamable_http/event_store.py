@@ -34,8 +34,8 @@ class _Session:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.bytes = 0
-        self.ids: deque[str] = deque()
+        self.bytes = 0  # of the session's events; the oldest go first where they are too many
+        self.ids: deque[str] = deque()  # of its events, the oldest first; may hold ids that are gone already
 
 
 class _Event:
@@ -73,11 +73,13 @@ class InMemoryEventStore:
         self._max_session_bytes = positive("max_session_bytes", max_session_bytes, "bytes")
         seconds("max_age", max_age)
         self._max_age = max_age
-        self._bytes = 0
-        self._number = 0
+        self._bytes = 0  # of all events together
+        self._number = 0  # of the newest event; ids are this number, so later ones are greater
         self._events: OrderedDict[str, _Event] = OrderedDict()
         """The oldest come first."""
+        # Ids of each stream's events, in order: a resumption reads on from its own.
         self._streams: dict[str, deque[str]] = {}
+        # What each session has stored, so that one cannot push out the events of others.
         self._sessions: dict[str, _Session] = {}
         self._largest: _Session | None = None
         """The session that had most when all were looked at; that is done again once it has a quarter less."""

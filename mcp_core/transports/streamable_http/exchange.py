@@ -1,6 +1,6 @@
 """One HTTP request and its response, over ASGI.
 
-Reads the body, writes JSON or an event stream. Knows HTTP and ASGI; nothing of
+Reads the body, writes JSON or an SSE stream. Knows HTTP and ASGI; nothing of
 sessions or methods.
 Spec: basic/transports/streamable-http, "Sending Messages", "Receiving Messages".
 """
@@ -89,11 +89,11 @@ class Exchange:
 
     def __init__(self, scope: Scope, receive: ASGIReceive, send: ASGISend, observers: Observers) -> None:
         self.scope: Scope = scope
-        self._receive = receive
+        self._receive = receive  # ASGI's; read for the body, then for the disconnect, never by two at once
         self._asgi_send = send
         self._observers = observers
-        self._ended = False
-        self.started: bool = False
+        self._ended = False  # the client has disconnected, or the response is complete: further writes are dropped
+        self.started: bool = False  # status and headers are out: an error can no longer have a status of its own
         self.asked: Request | None = None
         """The JSON-RPC request in the body that no handler has been found for yet."""
 
@@ -202,7 +202,7 @@ class Exchange:
         await self._asgi_send({"type": "http.response.body", "body": body})
 
     async def refuse(self, refused: Refused) -> bytes:
-        """Answer with an error that says what to change; the answer."""
+        """Answer with an error that says what to change; the response."""
         answer = encode_error(refused.request_id, refused.error)
         if not self.started:
             await self.reply(refused.status, answer, refused.headers)
@@ -212,7 +212,7 @@ class Exchange:
         return answer
 
     async def abandon(self) -> None:
-        """End without an answer: the client has gone.
+        """End without a response: the client has gone.
 
         Below middleware a response is owed all the same: Starlette's `BaseHTTPMiddleware` raises where
         there is none. A server's own `send` is a method, and is left alone.
@@ -221,16 +221,16 @@ class Exchange:
             await self.reply(_CLIENT_CLOSED)
 
     async def open_stream(self, headers: Iterable[Header] = ()) -> None:
-        """Begin to answer with an event stream."""
+        """Begin to answer with an SSE stream."""
         self.started = True
         await self._send({"type": "http.response.start", "status": 200, "headers": [*_EVENT_STREAM, *headers]})
 
     async def write(self, data: bytes) -> None:
-        """Write to the event stream."""
+        """Write to the SSE stream."""
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
 
     async def end_stream(self, data: bytes = b"") -> None:
-        """Write the last of the event stream; if it has ended, nothing happens."""
+        """Write the last of the SSE stream; if it has ended, nothing happens."""
         await self._send({"type": "http.response.body", "body": data})
 
 

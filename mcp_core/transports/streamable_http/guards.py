@@ -64,10 +64,12 @@ class Guard:
 
     def __init__(self, host: str, settings: TransportSecuritySettings | None) -> None:
         loopback = host in LOOPBACK or host == "::1" or host.startswith("127.")
+        # Headers that were let in, so that repeating them costs a lookup; refused ones never.
         self._admitted = ParsedHeadersCache()
         self._off = settings is not None and not settings.enable_dns_rebinding_protection
         given = settings or TransportSecuritySettings()
         own = [f"{name}:*" for name in {*LOOPBACK, host}] if loopback else []
+        # `None`: every host is let in.
         self._hosts: list[str] | None = [*given.allowed_hosts, *own] if given.allowed_hosts or loopback else None
         self._origins = [
             *given.allowed_origins,

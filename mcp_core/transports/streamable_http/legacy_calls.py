@@ -1,6 +1,6 @@
 """One message of a handshake-era client, with or without a session.
 
-Knows the dispatcher; nothing of headers, or of which stream an answer goes on.
+Knows the dispatcher; nothing of headers, or of which stream a response goes on.
 Spec: 2025-11-25/basic/transports, "Streamable HTTP"; basic/utilities/cancellation.
 """
 
@@ -16,10 +16,10 @@ from mcp_core.dispatch import InboundCall, Refusal
 from mcp_core.errors import HeaderMismatch, InvalidRequest, MCPError, MethodNotFound
 from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response, encode_error
 from mcp_core.revisions import HANDSHAKE_REVISIONS, is_modern
-from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.parsed_headers import VERSION
 from mcp_core.transports.streamable_http.peers import SessionlessPeer, SessionPeer, challenge_status
+from mcp_core.transports.streamable_http.responses import HTTPResponse
 from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.watching import Interrupted, await_watched
 
@@ -56,7 +56,7 @@ def stated_revision(service: HTTPService, exchange: Exchange, request_id: Reques
 
 
 def start_call(peer: LegacyPeer, call: InboundCall) -> bytes | InboundCall:
-    """The answer, or the call if its handler waits. `peer.failure` is the error in the answer, if it is one."""
+    """The response, or the call if its handler waits. `peer.failure` is the error in the response, if it is one."""
     answer = call.dispatcher.start(call)
     if isinstance(answer, InboundCall) and supports_eager_start():
         answer = call.start_eagerly() or call
@@ -77,7 +77,7 @@ async def await_call(service: HTTPService, peer: LegacyPeer, call: InboundCall) 
 
 
 async def handle_request(service: HTTPService, peer: LegacyPeer, frame: Request) -> bytes | None:
-    """The answer to a request; `None` if its client cancelled it.
+    """The response to a request; `None` if its client cancelled it.
 
     Raises:
         Refused: It is of the stateless era by its own word, however that is spelt: its headers were not compared
@@ -105,7 +105,7 @@ def _refused(peer: LegacyPeer, frame: Request, error: MCPError) -> bytes:
 
 
 async def handle_notification(peer: LegacyPeer, frame: Frame) -> None:
-    """Take in a notification, or the answer to a request of ours."""
+    """Take in a notification, or the response to a request of ours."""
     if isinstance(frame, Response | ErrorResponse):
         future = peer.future(frame.id)
         if future is None:
@@ -125,7 +125,9 @@ async def handle_notification(peer: LegacyPeer, frame: Frame) -> None:
             await work
 
 
-def send_response(service: HTTPService, peer: LegacyPeer, answer: Answer, message: bytes | None) -> Awaitable[None]:
+def send_response(
+    service: HTTPService, peer: LegacyPeer, answer: HTTPResponse, message: bytes | None
+) -> Awaitable[None]:
     """Send the answer to the peer's call, or end without one."""
     if message is None:
         return answer.nothing()

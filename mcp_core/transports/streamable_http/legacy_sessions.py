@@ -24,7 +24,6 @@ from mcp_core.messages import (
     encode_error,
 )
 from mcp_core.revisions import V2025_03_26, V2025_11_25
-from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
 from mcp_core.transports.streamable_http.legacy_calls import (
     LegacyPeer,
@@ -36,6 +35,7 @@ from mcp_core.transports.streamable_http.legacy_calls import (
 from mcp_core.transports.streamable_http.legacy_sessionless import assumed_handshake
 from mcp_core.transports.streamable_http.parsed_headers import Header
 from mcp_core.transports.streamable_http.peers import SessionlessPeer, SessionPeer
+from mcp_core.transports.streamable_http.responses import HTTPResponse
 from mcp_core.transports.streamable_http.resumable import GuardedStore, ResumableStream, StoreFailed
 from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.sessions import MAX_IN_USE, GetStream, HTTPSession
@@ -67,7 +67,7 @@ async def post_handshake(service: HTTPService, exchange: Exchange, frame: Frame,
         store, stored = service.store, None
         if store is not None:
             stored = ResumableStream(store, session.next_stream_id(), primes=_primes(session))
-        answer = Answer(exchange, json_only=service.options.json_response, stored=stored)
+        answer = HTTPResponse(exchange, json_only=service.options.json_response, stored=stored)
         peer = SessionPeer(service.server, session, exchange, answer, state, auth)
         if stored is None:
             await send_response(service, peer, answer, await handle_request(service, peer, frame))
@@ -76,9 +76,9 @@ async def post_handshake(service: HTTPService, exchange: Exchange, frame: Frame,
 
 
 async def _send_kept(
-    service: HTTPService, peer: SessionPeer, frame: Request, stored: ResumableStream, answer: Answer
+    service: HTTPService, peer: SessionPeer, frame: Request, stored: ResumableStream, answer: HTTPResponse
 ) -> None:
-    """Answer on a stream that can be taken up again."""
+    """Answer on a stream that can be resumed."""
     peer.session.streams[stored.stream_id] = stored
     try:
         if stored.primes and answer.can_stream:
@@ -101,7 +101,7 @@ async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth
     frames = decode_batch(body)
     if isinstance(frames, Malformed):
         raise Refused(400, frames.error, request_id=frames.id)
-    answer = Answer(exchange, json_only=service.options.json_response)
+    answer = HTTPResponse(exchange, json_only=service.options.json_response)
     state = await service.state()
     with nullcontext() if session is None else session:
         answers: list[bytes] = []
@@ -127,7 +127,7 @@ async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth
 
 
 async def _element(service: HTTPService, peer: LegacyPeer, frame: Frame) -> bytes | None:
-    """The answer to one message of an array, if it has one."""
+    """The response to one message of an array, if it has one."""
     if isinstance(frame, Malformed):
         return encode_error(frame.id, frame.error) if frame.answerable else None
     if not isinstance(frame, Request):
@@ -144,7 +144,7 @@ async def _element(service: HTTPService, peer: LegacyPeer, frame: Frame) -> byte
 
 
 MAX_BATCH_ANSWER: Final = 16_777_216
-"""Bytes of answers to one array; what would come after them is not done."""
+"""Bytes of responses to one array; what would come after them is not done."""
 
 _TOO_MUCH: Final = InternalError(
     f"the answers to this batch are larger than {MAX_BATCH_ANSWER} bytes; send fewer at once"
@@ -218,7 +218,7 @@ def _check_room(session: HTTPSession, request_id: Any) -> None:
 async def _initialize(service: HTTPService, exchange: Exchange, frame: Request, auth: AccessToken | None) -> None:
     session = HTTPSession(service.sessions.new_id())
     session.principal = None if auth is None else principal_of(auth)
-    answer = Answer(exchange, json_only=service.options.json_response)
+    answer = HTTPResponse(exchange, json_only=service.options.json_response)
     peer = SessionPeer(service.server, session, exchange, answer, await service.state(), auth)
     message = await handle_request(service, peer, frame)
     if session.handshake is None:  # refused: there is no id to give out

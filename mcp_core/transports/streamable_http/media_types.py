@@ -1,4 +1,4 @@
-"""Media types in headers: which forms of an answer a client takes, and whether a body is JSON.
+"""Media types in headers: which forms of a response a client takes, and whether a body is JSON.
 
 Knows header values; nothing of requests.
 Spec: RFC 9110, sections 8.3 and 12.5.1; basic/transports/streamable-http, "Sending Messages".
@@ -15,7 +15,7 @@ __all__ = ["Accepted", "accepted", "is_json"]
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """Which of the two forms of an answer the client takes."""
+    """Which of the two forms of a response the client takes."""
 
     json: bool
     stream: bool
@@ -26,7 +26,7 @@ _BOTH: Final = Accepted(True, True)
 
 @lru_cache(maxsize=128)
 def accepted(value: bytes | None) -> Accepted:
-    """What an `Accept` header lets an answer be; without one, anything (RFC 9110, 12.5.1)."""
+    """What an `Accept` header lets a response be; without one, anything (RFC 9110, 12.5.1)."""
     if value is None or not value.strip():
         return _BOTH
     ranges = [_range(part) for part in value.decode("latin-1").lower().split(",") if part.strip()]

@@ -157,7 +157,7 @@ def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes
     """The request, if it may run.
 
     Raises:
-        Refused: The body is no message or an answer, the request is of the other era, `_meta`
+        Refused: The body is no message or a response, the request is of the other era, `_meta`
             is missing or incomplete, headers do not fit it, or it asks for a stream and
             accepts none.
     """

@@ -54,8 +54,9 @@ class ParsedHeaders:
 
     def __init__(self, lines: tuple[Header, ...]) -> None:
         self._lines = lines
-        self._texts: Mapping[str, str] | None = None
-        self.fields: dict[bytes, bytes] = {}
+        self._texts: Mapping[str, str] | None = None  # made when a handler asks for `ctx.headers`
+        self.fields: dict[bytes, bytes] = {}  # by name in lower case; of a repeated one the last
+        # Names that came more than once: whether that is allowed is decided where they are read.
         self.repeated: set[bytes] = set()
         for name, value in lines:
             if name in self.fields:

@@ -26,16 +26,16 @@ from mcp_core.errors import (
 )
 from mcp_core.messages import RequestId, encode_notification, encode_request
 from mcp_core.session import Handshake
-from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import Exchange
+from mcp_core.transports.streamable_http.responses import HTTPResponse
 from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.sessions import HTTPSession
 
 __all__ = ["ModernPeer", "SessionPeer", "SessionlessPeer", "SilentPeer", "challenge_status"]
 
 
-def challenge_status(service: HTTPService, answer: Answer, failure: Failure) -> int:
-    """The status that an answer with this error has; a challenge is put in its headers (R-AUTH-06)."""
+def challenge_status(service: HTTPService, answer: HTTPResponse, failure: Failure) -> int:
+    """The status that a response with this error has; a challenge is put in its headers (R-AUTH-06)."""
     if service.bearer is None or not failure.scopes:
         return 200
     answer.headers = (*answer.headers, service.bearer.step_up(failure.scopes))
@@ -61,7 +61,9 @@ class _RequestPeer:
         self.gone: bool = False
         self._service = service
         self._exchange = exchange
-        self._answer: Answer | None = None
+        self._answer: HTTPResponse | None = (
+            None  # made when more than the result is sent, which most requests never need
+        )
 
     @property
     def server(self) -> Any:
@@ -72,10 +74,10 @@ class _RequestPeer:
         return self._exchange.parsed_headers.texts
 
     @property
-    def answer(self) -> Answer:
+    def answer(self) -> HTTPResponse:
         """How this client is answered."""
         if self._answer is None:
-            self._answer = Answer(self._exchange, json_only=self.json_only)
+            self._answer = HTTPResponse(self._exchange, json_only=self.json_only)
         return self._answer
 
     @property
@@ -105,7 +107,7 @@ class _RequestPeer:
         return self._service.close_callbacks.add(call)
 
     def result(self, message: bytes, status: int = 200) -> Awaitable[None]:
-        """Send the answer."""
+        """Send the response."""
         if self._answer is None and (self._exchange.parsed_headers.accepts.json or status != 200):
             return self._exchange.reply(status, message)
         return self.answer.result(message, status)
@@ -143,7 +145,7 @@ class ModernPeer(_RequestPeer):
         self._service.running.discard(work)
 
     def outcome(self, message: bytes, failure: Failure | None) -> Awaitable[None]:
-        """Send the answer, which has this error in it if that is not `None`."""
+        """Send the response, which has this error in it if that is not `None`."""
         if failure is None:
             plain = self._answer is None and self._exchange.parsed_headers.accepts.json
             return self._exchange.reply(200, message) if plain else self.answer.result(message)
@@ -176,7 +178,7 @@ class SessionlessPeer(_RequestPeer):
         state: Any,
         auth: AccessToken | None,
         handshake: Handshake | None,
-        answer: Answer | None = None,
+        answer: HTTPResponse | None = None,
     ) -> None:
         # Not by way of the base: one call more for each request.
         self.lifespan_context = state
@@ -187,8 +189,8 @@ class SessionlessPeer(_RequestPeer):
         self._answer = answer
         self.handshake: Handshake | None = handshake
         self.json_only: bool = service.options.json_response
-        self.work: Interruptible | None = None
-        self.failure: Failure | None = None
+        self.work: Interruptible | None = None  # the suspended handler, while there is one: what `cancel` interrupts
+        self.failure: Failure | None = None  # decides the status of the response
 
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         raise LocalProtocolError(f"{method} cannot be sent: it takes a session, and this server keeps none")
@@ -234,7 +236,7 @@ class SessionPeer:
         server: object,
         session: HTTPSession,
         exchange: Exchange,
-        answer: Answer | None,
+        answer: HTTPResponse | None,
         state: object,
         auth: AccessToken | None,
     ) -> None:
@@ -246,7 +248,7 @@ class SessionPeer:
         self.failure: Failure | None = None
         self.session: HTTPSession = session
         self.exchange: Exchange = exchange
-        self.answer: Answer | None = answer
+        self.answer: HTTPResponse | None = answer
 
     @property
     def handshake(self) -> Handshake | None:
@@ -324,7 +326,7 @@ class SessionPeer:
             del self.session.running[request_id]
 
     def cancel(self, request_id: RequestId | None) -> None:
-        """The client wants no answer to an earlier request."""
+        """The client wants no response to an earlier request."""
         if request_id is not None:
             self.session.cancel(request_id)
 

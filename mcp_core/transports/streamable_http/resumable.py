@@ -27,7 +27,7 @@ STORE_SECONDS: Final = 10.0
 
 _log = QueueLogger(__name__)
 _EVENT_ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,1024}")
-"""What can stand in an event stream, and come back in a header."""
+"""What can stand in an SSE stream, and come back in a header."""
 
 InboundCall: TypeAlias = Callable[[], Awaitable[Any]]
 Events: TypeAlias = list[tuple[str, bytes]]
@@ -46,7 +46,7 @@ class GuardedStore:
 
     def __init__(self, store: EventStore) -> None:
         self._store = store
-        self._is_away = False
+        self._is_away = False  # the store has failed: one record in the log until it works again
 
     async def keep(self, stream_id: str, message: bytes) -> str | None:
         """Keep a message: its id, or `None` if it could not be kept."""
@@ -146,14 +146,17 @@ class ResumableStream:
     def __init__(self, store: GuardedStore, stream_id: str, *, primes: bool) -> None:
         self._store = store
         self.stream_id = stream_id
-        self.primes = primes
-        self._lock = anyio.Lock()
+        self.primes = primes  # whether a reader gets an event id first, to resume by (2025-11-25)
+        self._lock = anyio.Lock()  # held from storing an event until it is written, so no reader sees another order
+        # Gets what is sent; attached under the lock, detached at any time without it.
         self._reader: Exchange | None = None
+        # The reader that asked last, while it waits for the lock: earlier ones give up.
         self._newest: Exchange | None = None
         self._missed: Events | None = None
         """What was put while the newest reader waits for the stream; `None` while none does."""
+        # Cancelled by `detach`, so that a reader which takes nothing does not keep the lock.
         self._writing: anyio.CancelScope | None = None
-        self._released = anyio.Event()
+        self._released = anyio.Event()  # set, and replaced, each time a reader is detached
         self.state: StreamState = StreamState.DETACHED
 
     @property

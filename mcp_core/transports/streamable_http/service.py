@@ -19,10 +19,10 @@ from mcp_core.errors import InvalidRequest
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.revisions import is_modern
 from mcp_core.subscriptions import Event
-from mcp_core.transports.streamable_http.answers import KEEP_ALIVE, Answer
 from mcp_core.transports.streamable_http.bearer import BearerGuard
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.options import HTTPOptions
+from mcp_core.transports.streamable_http.responses import KEEP_ALIVE, HTTPResponse
 from mcp_core.transports.streamable_http.resumable import GuardedStore
 from mcp_core.transports.streamable_http.sessions import HTTPSession, SessionTable
 from mcp_core.transports.streamable_http.tool_headers import HeaderParameterCache
@@ -40,6 +40,7 @@ class Homes:
 
     def __init__(self, server: Server[object]) -> None:
         self._server = server
+        # By event loop, what undoes its attachment; a loop that is gone needs none.
         self._detach: weakref.WeakKeyDictionary[Any, Callable[[], None]] = weakref.WeakKeyDictionary()
         self._last: Callable[[], Any] = lambda: None
 
@@ -74,7 +75,9 @@ class HTTPService:
         self.options = options
         self.sessions: SessionTable = SessionTable(options.max_sessions, options.session_idle_timeout)
         self.store: GuardedStore | None = None if options.event_store is None else GuardedStore(options.event_store)
+        # Of subscriptions that are open; run when the server shuts down.
         self.close_callbacks: CloseCallbacks = CloseCallbacks()
+        # Suspended 2026-07-28 handlers, which the shutdown may interrupt; those of sessions are theirs.
         self.running: set[Interruptible] = set()
         self.bearer: BearerGuard | None = None
         if options.auth is not None and options.token_verifier is not None:
@@ -83,7 +86,7 @@ class HTTPService:
         self.serves_handshakes: bool = bool(self.handshakes)
         self.header_parameters: HeaderParameterCache = HeaderParameterCache(server)
         self.homes: Homes = Homes(server)
-        self._has_warned = False
+        self._has_warned = False  # said once that no host passes the lifespan on
         self._follow_changes()
 
     def _follow_changes(self) -> None:
@@ -113,8 +116,8 @@ class HTTPService:
 
     # --- streams -----------------------------------------------------------------------------------
 
-    async def keep_alive(self, answer: Callable[[], Answer]) -> None:
-        """Show a client that its request is worked on: open the stream of the answer, write comments."""
+    async def keep_alive(self, answer: Callable[[], HTTPResponse]) -> None:
+        """Show a client that its request is worked on: open the stream of the response, write comments."""
         while True:
             await anyio.sleep(self.options.keep_alive)
             answer().keep_alive()

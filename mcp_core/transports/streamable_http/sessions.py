@@ -57,7 +57,7 @@ class Outbox:
     def __init__(self) -> None:
         self._messages: deque[bytes] = deque()
         self._bytes = 0
-        self._has_dropped = False
+        self._has_dropped = False  # one record in the log for all that are dropped
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -110,25 +110,29 @@ class HTTPSession:
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
+        # Of ours to the client; its own requests are in `running`, since each POST is answered by itself.
         self.requests: JSONRPCSession[object, Future] = JSONRPCSession()
         self.handshake: Handshake | None = None
-        self.principal: Principal | None = None
+        self.principal: Principal | None = None  # who began it: no other token opens it. `None`: no token is asked for
+        # Suspended handlers by request id; several, since a client may use one id twice at once.
         self.running: dict[RequestId, list[Interruptible]] = {}
+        # Stored streams by id; one is dropped when it has ended and was read.
         self.streams: dict[str, ResumableStream] = {}
-        self.get_stream: GetStream | None = None
+        self.get_stream: GetStream | None = None  # the client's GET, without an event store: gone with its connection
+        # The same with a store: stays while the client is away, and is resumed.
         self.stored_get_stream: ResumableStream | None = None
         self._outbox = Outbox()
-        self._is_pumping = False
-        self._pumping = anyio.Lock()
+        self._is_pumping = False  # one task empties the outbox at a time
+        self._pumping = anyio.Lock()  # held while it is emptied; the end of the session waits for it
         self.close_callbacks: CloseCallbacks = CloseCallbacks()
-        self.forget: Callable[[], None] = lambda: None
+        self.forget: Callable[[], None] = lambda: None  # unsubscribes from change events; set by what subscribed
         self.observe: Callable[[bytes], None] = lambda message: None
         """Called with each message that goes on the client's own stream."""
-        self.last_used: float = time.monotonic()
+        self.last_used: float = time.monotonic()  # monotonic seconds, set at the end of each request
         self.users: int = 0
         """Requests in progress."""
         self.life: SessionLife = SessionLife.IDLE
-        self._stream_number = 0
+        self._stream_number = 0  # of the newest stream, in its id
 
     def __enter__(self) -> None:
         self.users += 1
@@ -187,7 +191,7 @@ class HTTPSession:
             self._is_pumping = False
 
     def cancel(self, request_id: RequestId) -> None:
-        """The client wants no answer to this request any more."""
+        """The client wants no response to this request any more."""
         for work in self.running.get(request_id, ()):
             work.interrupt()
 
@@ -244,8 +248,8 @@ class GetStream:
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._waiting = Outbox()
-        self._woken: Future | None = None
-        self._closed = False
+        self._woken: Future | None = None  # what `run` waits on while there is nothing to send
+        self._closed = False  # `run` ends the stream once the outbox is empty
 
     def put(self, message: bytes) -> None:
         """Take a message, to be sent soon."""
@@ -286,7 +290,9 @@ class SessionTable:
         self._idle_timeout = idle_timeout
         self._sessions: OrderedDict[str, HTTPSession] = OrderedDict()
         """The least recently used come first."""
+        # Sessions that no request has come back to: the first to make room.
         self._unused: OrderedDict[str, HTTPSession] = OrderedDict()
+        # So that one caller has a part of all sessions at most.
         self._by_principal: dict[Principal, OrderedDict[str, HTTPSession]] = {}
 
     def __len__(self) -> int:

@@ -64,7 +64,7 @@ class _List:
             len(tool) + sum(len(".".join(p)) + len(n) for p, n in header_parameters.items()) + 200
             for tool, header_parameters in parameters.items()
         )
-        self.users = 0
+        self.users = 0  # callers that see this list; dropped with the last
 
 
 class HeaderParameterCache:
@@ -72,14 +72,17 @@ class HeaderParameterCache:
 
     def __init__(self, server: Server[object]) -> None:
         self._server = server
+        # The list that each caller sees, the least recent first.
         self._callers: OrderedDict[bytes, _List] = OrderedDict()
-        self._lists: dict[bytes, _List] = {}
-        self._bytes = 0
+        self._lists: dict[bytes, _List] = {}  # equal lists once, by digest: most callers see the same
+        self._bytes = 0  # of `_lists`
         self._for_all: dict[str, HeaderParameters] | None = None
         """The header parameters that every caller sees, where the author says that the list is the same for all."""
+        # By `id` of the author's object, which is held, so that the id stays its own.
         self._tools: dict[int, tuple[Tool, HeaderParameters]] = {}
+        # The same for whole pages that are the same object each time.
         self._pages: dict[int, tuple[object, dict[str, HeaderParameters]]] = {}
-        self._changes = 0
+        self._changes = 0  # announced so far: a list that was read before a change is not stored after it
 
     def known(self, ctx: AnyContext) -> Mapping[str, HeaderParameters] | None:
         """The header parameters of all tools that the caller of this request sees; `None` until that is known."""

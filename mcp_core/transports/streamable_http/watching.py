@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from mcp_core.backend import Work
 from mcp_core.backend.interruptible import Interruptible, background_tasks, interruptible
 from mcp_core.messages import RequestId
-from mcp_core.transports.streamable_http.answers import Answer
 from mcp_core.transports.streamable_http.exchange import UNWATCHED, Exchange
+from mcp_core.transports.streamable_http.responses import HTTPResponse
 from mcp_core.transports.streamable_http.service import HTTPService
 
 __all__ = ["Interrupted", "WatchedPeer", "await_watched"]
@@ -36,7 +36,7 @@ class WatchedPeer(Protocol):
         ...
 
     @property
-    def answer(self) -> Answer | None:
+    def answer(self) -> HTTPResponse | None:
         """How it is answered."""
         ...
 
@@ -77,7 +77,7 @@ async def await_watched(
         peer.gone = True
         work.interrupt()
 
-    def answer() -> Answer:
+    def answer() -> HTTPResponse:
         found = peer.answer
         assert found is not None  # or it could not stream
         return found

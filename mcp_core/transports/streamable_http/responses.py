@@ -1,4 +1,4 @@
-"""The answer to one POST: JSON, or an event stream once something comes before the result.
+"""The response to one POST: JSON, or an SSE stream once something comes before the result.
 
 Knows streams; nothing of what the messages say.
 Spec: basic/transports/streamable-http, "Receiving Messages"; 2025-11-25/basic/transports,
@@ -18,14 +18,32 @@ from mcp_core.transports.streamable_http.exchange import Exchange, event
 from mcp_core.transports.streamable_http.parsed_headers import Header
 from mcp_core.transports.streamable_http.resumable import ResumableStream
 
-__all__ = ["KEEP_ALIVE", "Answer"]
+__all__ = ["KEEP_ALIVE", "HTTPResponse"]
+
+# Theory of operation
+#
+# The status of an HTTP response cannot be taken back, and an SSE stream cannot become JSON: so nothing is sent until
+# it is known which of the two the response is.
+#
+#     put(message)      before the result: kept in `_waiting`
+#     flush()           the sender waits for room: the stream is opened, `_waiting` goes out
+#     result(message)   nothing sent or waiting: one JSON body, with its own status
+#                       else: the rest of `_waiting`, then the result as the last event, with status 200
+#     nothing()         cancelled: 202 without a body, or the end of the stream
+#
+# With an event store the stream is a `ResumableStream`, which stores each event before it writes it, and outlives this
+# response: `close_early` ends the HTTP response and leaves the rest of the events to a client that comes back.
+#
+# Invariants. `_lock` is held while anything is written, so that a keep-alive comment never stands inside an event; it
+# is made by the first one who may have to share. `closed` is set before the last write begins: what a handler still
+# sends then is dropped, as MCP demands (nothing after the response).
 
 KEEP_ALIVE: Final = b": keep-alive\n\n"
 
 _log = QueueLogger(__name__)
 
 
-class Answer:
+class HTTPResponse:
     """What a client gets for one request."""
 
     __slots__ = (
@@ -49,13 +67,16 @@ class Answer:
     ) -> None:
         self._exchange = exchange
         self._accepts = exchange.parsed_headers.accepts
-        self.headers: tuple[Header, ...] = ()
+        self.headers: tuple[Header, ...] = ()  # of the HTTP response, added to before it starts (a challenge)
+        # Whether the response may become an SSE stream; else what comes before the result is dropped.
         self._streams = self._accepts.stream and not json_only
+        # Stores events and writes them in its own order; then nothing is written here.
         self._stored = stored if self._streams else None
+        # Messages before the result, not yet written: `flush` and the result take them along.
         self._waiting: list[bytes] = []
-        self._lock: anyio.Lock | None = None
-        self._is_commenting = False
-        self.closed: bool = False
+        self._lock: anyio.Lock | None = None  # orders writers (handler, keep-alive); made when a second one comes
+        self._is_commenting = False  # at most one keep-alive comment is being written
+        self.closed: bool = False  # the response is on its way, or the client reads the rest elsewhere
 
     @property
     def can_stream(self) -> bool:
