@@ -131,21 +131,29 @@ _DEPRECATED = ("on_set_logging_level", "on_roots_list_changed", "on_progress")
 class Server(Generic[L]):
     """An MCP server, built from handlers.
 
-    One server serves any number of connections, and both protocol eras on each.
-    Capabilities follow the handlers given. `lifespan` is a function of the server that
-    returns an async context manager; what that yields is `ctx.lifespan_context`.
+    One server serves any number of connections, and both protocol eras on each. Capabilities follow the handlers
+    given.
 
-    `subscriptions=True` (or a `SubscriptionBus`) makes the server tell clients of changes
-    that `publish` announces: it then declares `listChanged` and `subscribe` in both eras,
-    and serves `subscriptions/listen` and `resources/subscribe` itself.
-
-    `protocol_versions` narrows the revisions served. `send_server_info=False` leaves the
-    server's name out of 2026-07-28 results. `experimental` and `extensions` are declared
-    as given.
-
-    `on_get_tool(ctx, name)` gives the tool that is about to be called over HTTP, or `None`:
-    it saves reading `on_list_tools` for the parameters that are mirrored in headers, where
-    that list is long or depends on more than the caller's token.
+    Args:
+        name: What it is called on the wire.
+        version: Its own version, for clients to show.
+        title: The name for people.
+        description: What it is for, in a sentence.
+        instructions: How a model is to use it.
+        website_url: Where people read more.
+        icons: Icons for people.
+        lifespan: A function of the server that returns an async context manager; what that yields is
+            `ctx.lifespan_context`.
+        subscriptions: `True`, or a `SubscriptionBus` that several processes share: clients are notified of what
+            `publish` and `announce` say. Declares `listChanged` and `subscribe` in both eras, and serves
+            `subscriptions/listen` and `resources/subscribe`.
+        protocol_versions: The revisions served. `None`: all.
+        send_server_info: Put name and version into the `_meta` of 2026-07-28 results.
+        experimental: Declared as it is, among the capabilities.
+        extensions: Declared as it is, by extension.
+        on_get_tool: `(ctx, name) -> Tool | None`: the tool that is about to be called over HTTP. Saves reading
+            `on_list_tools` for `x-mcp-header` annotations, where that list is long or differs by more than the token.
+        on: The handlers, one for each method: the keywords of `Hooks`.
     """
 
     def __init__(  # noqa: PLR0913 - all but the name are keywords

@@ -60,26 +60,36 @@ _log = QueueLogger(__name__)
 class MCPServer:
     """A server whose tools are functions.
 
-    `server` is the core server beneath, with all that it can do: further handlers,
-    middleware, observers.
+    `server` is the core server beneath, with all that it can do: further handlers, middleware, observers. `run`,
+    `timeout`, `max_concurrency` and `unknown_arguments` hold for tools that do not say otherwise.
 
-    How tools are run, unless one says otherwise:
-
-    - `run`: plain functions in worker `threads` (that many at a time), or `"inline"` on the
-      event loop, where they must not block.
-    - `timeout`: seconds a call may take. `max_concurrency`: how many calls of one tool may
-      run at once; further ones wait. `max_waiting`: how many calls may wait for a thread,
-      and for their turn at one tool; further ones get an error that says that the server is busy.
-    - `unknown_arguments`: whether arguments that a tool does not have are ignored or refused.
-      Members of an argument that are unknown are its own type's business.
-    - `mask_errors`: whether the model gets an error id (the log has it too) in place of the
-      text of an exception that is no `ToolError`.
-    - `on_invalid_arguments`: makes the text, or the whole result, for arguments that do not fit.
-    - `inline_refs`: publish schemas without `$ref`, for clients that do not follow them.
-
-    `on_duplicate` says what a second tool of the same name is: an error, the new one, or
-    nothing. `request_state` signs what 2026-07-28 clients carry between the rounds of
-    `Resolve`: several processes that serve the same clients need the same keys.
+    Args:
+        name: What it is called on the wire.
+        version: Its own version, for clients to show.
+        title: The name for people.
+        description: What it is for, in a sentence.
+        instructions: How a model is to use it.
+        website_url: Where people read more.
+        icons: Icons for people.
+        lifespan: A function of the server that returns an async context manager; what that yields is
+            `ctx.lifespan_context`.
+        threads: Worker threads for plain functions, and so how many of them run at a time.
+        run: Where plain functions run: `"thread"`, or `"inline"` on the event loop, where they must not block.
+        timeout: Seconds that a call may take. `None`: no limit.
+        max_concurrency: Calls of one tool that run at a time; further ones wait. `None`: no limit.
+        max_waiting: Calls that may wait for a thread, and for their turn at one tool; further ones get an error that
+            says that the server is busy.
+        unknown_arguments: Whether arguments that a tool does not have are ignored, or refused (`"reject"`). Members
+            of an argument that are unknown are its own type's business.
+        mask_errors: Give the model an error id, which the log has too, in place of the text of an exception that is
+            not a `ToolError`.
+        on_invalid_arguments: `(tool name, ValidationError) -> str | CallToolResult`: words arguments that do not fit.
+        inline_refs: Publish schemas without `$ref`, for clients that do not follow them.
+        on_duplicate: What a second tool of one name is: an `"error"`, the new one (`"replace"`), or nothing
+            (`"ignore"`).
+        request_state: Signs what 2026-07-28 clients carry between the rounds of `Resolve`. Several processes that
+            serve the same clients need the same keys.
+        subscriptions: A bus that carries change notifications between processes. `None`: this process only.
     """
 
     def __init__(  # noqa: PLR0913 - all but the name are keywords

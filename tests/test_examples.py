@@ -26,9 +26,10 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, ParamSpec, TypeVar, cast
+from typing import Any, Final, NamedTuple, ParamSpec, TypeVar, cast
 
 import anyio
+import docstring_parser
 import mcp
 import msgspec
 import pytest
@@ -43,6 +44,7 @@ from mcp_core.testing import flush_logs
 from mcp_core.transports.streamable_http import HTTPOptions
 from mcp_typed import Context, MCPServer
 from mcp_typed.cli import main as command_line
+from mcp_typed.policy import ToolKeywords
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -218,6 +220,21 @@ def attribute_docs(cls: type[Any]) -> dict[str, str]:
         if isinstance(attribute, ast.AnnAssign) and isinstance(docs, ast.Expr) and isinstance(docs.value, ast.Constant):
             found[ast.unparse(attribute.target)] = " ".join(str(docs.value.value).split())
     return found
+
+
+IDENTITY: Final = {f"`{name}`" for name in ("name", "version", "title", "description", "website_url", "icons")}
+
+
+def cell_of(text: str) -> str:
+    """A text on one line, as it can stand in a table."""
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+def option_rows(cls: type[Any]) -> list[Row]:
+    """The keywords of a constructor, their defaults, and what the class's docstring says of each."""
+    described = {each.arg_name: each.description or "" for each in docstring_parser.parse(cls.__doc__ or "").params}
+    keywords = [p for p in inspect.signature(cls).parameters.values() if p.kind is p.KEYWORD_ONLY]
+    return [(code(p.name), code(written(p.default)), cell_of(described[p.name])) for p in keywords]
 
 
 def unstamped(meta: dict[str, Any] | None) -> dict[str, Any]:
@@ -402,14 +419,20 @@ class Asked:
         return rows
 
     def options(self) -> list[Row]:
-        """The options of `MCPServer` that say how tools are run, with their defaults."""
-        identity = {"name", "version", "title", "description", "instructions", "website_url", "icons"}
-        known = inspect.signature(MCPServer).parameters.values()
-        return [
-            (code(p.name), code(written(p.default)), None)
-            for p in known
-            if p.name not in identity and not of_http(p.name)
-        ]
+        """The options of `MCPServer` that say how tools are run, with their defaults, as its docstring has them."""
+        return [row for row in option_rows(MCPServer) if row[0] not in IDENTITY]
+
+    def server_options(self) -> list[Row]:
+        """The same of the core's server."""
+        return [row for row in option_rows(Server) if row[0] not in IDENTITY]
+
+    def client_options(self) -> list[Row]:
+        """The same of the client."""
+        return option_rows(Client)
+
+    def tool_options(self) -> list[Row]:
+        """The options of one tool, as `ToolKeywords` describes them."""
+        return [(code(name), cell_of(text)) for name, text in attribute_docs(ToolKeywords).items()]
 
     def commands(self) -> list[Row]:
         return [(code(f"mcp-typed {name}"), None) for name in command_line.commands]

@@ -95,28 +95,32 @@ _Begin: TypeAlias = Callable[[Request, Connection], "bytes | Coroutine[Any, Any,
 class Client:
     """A connection to one server. Use it as an async context manager.
 
-    `target` is a `Server` or anything with a `.server` that is one (in memory, through
-    real bytes), `StdioServerParameters` (a child process), or a URL or
-    `StreamableHTTPParameters` (Streamable HTTP; needs the extra `client`).
+    Callbacks may be plain or async functions, and what they make possible is declared to the server. What came before
+    the response to a call reaches them in order, before the client is closed, for which they have `CALLBACKS_END`
+    seconds.
 
-    `mode` is `auto` (ask with `server/discover`, fall back to the handshake), `legacy`
-    (handshake), or a modern revision. The callbacks may be plain or async functions, and
-    what they make possible is declared: `elicitation_callback(ctx, params)`,
-    `sampling_callback(ctx, params)`, `list_roots_callback(ctx)`. `logging_callback(params)`
-    gets log messages, `message_handler(method, params)` every other notification.
-    What came before the response to a call reaches them in order, before the client is closed,
-    for which they have `CALLBACKS_END` seconds.
-
-    `log_level` asks 2026-07-28 servers for log messages with each request; without it they send
-    none, and a `logging_callback` gets nothing (the log says so).
-    `read_timeout_seconds` is how long a server may let a request wait without a sign of life,
-    which its progress is too, up to `LONGEST` times as long in all; `None` waits without end. A
-    limit given with a call is one for the whole call. With `cache`, lists and resources
-    are not asked for again while they hold by their `ttl_ms` and no change was announced, up to
-    `cache_max_bytes` of them. With `validate_structured_content`, what a tool gives is compared
-    with its output schema, where `jsonschema-rs` is installed; a tool that was not listed is looked
-    up first. With `raise_exceptions`, what a handler of an in-memory server raises comes out of
-    the call as it is, not as the error that its client is sent.
+    Args:
+        target: A `Server`, or anything with a `.server` that is one (in memory, through real bytes);
+            `StdioServerParameters` (a child process); a URL or `StreamableHTTPParameters` (needs the extra `client`).
+        mode: `"auto"` asks with `server/discover` and falls back to the handshake; `"legacy"` is the handshake;
+            `"2026-07-28"` speaks that revision without asking.
+        client_info: Name and version that the server sees.
+        elicitation_callback: `(ctx, params) -> ElicitResult`: asks the user.
+        sampling_callback: `(ctx, params) -> CreateMessageResult`: asks a model.
+        sampling_capabilities: What of sampling is declared beyond the callback.
+        list_roots_callback: `(ctx) -> ListRootsResult`: the folders that the server may look at.
+        logging_callback: `(params)`: gets log messages. A 2026-07-28 server sends none without `log_level`.
+        message_handler: `(method, params)`: gets every other notification.
+        log_level: Least level of the log messages that a 2026-07-28 server is asked for, with each request.
+        read_timeout_seconds: Seconds that a request may go without a sign of life (its progress is one), up to
+            `LONGEST` times as long in all. A limit given with a call is one for the whole call. `None`: no limit.
+        probe_timeout_seconds: Seconds after which a server that ignores `server/discover` is taken for an older one.
+        input_required_max_rounds: Rounds of questions that one call may ask before it fails.
+        cache: Do not ask again for lists and resources that still hold, by their `ttl_ms` and announced changes.
+        cache_max_bytes: Bytes of such results.
+        validate_structured_content: Compare structured content with the tool's output schema, where `jsonschema-rs`
+            is installed; a tool that was not listed is looked up first.
+        raise_exceptions: Raise what a handler of an in-memory server has raised, not the error that was sent for it.
 
     Raises:
         TypeError: An option is of the wrong type, or `target` is nothing to connect to.
