@@ -44,7 +44,7 @@ def misfit(value: Struct) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _members(kind: type[Struct]) -> tuple[tuple[str, Check], ...]:
-    """The members of a type that are checked."""
+    """Return the members of a type that are checked."""
     hints = get_type_hints(kind)
     checks = ((name, _check(hints[name])) for name in kind.__struct_fields__ if name in hints)
     return tuple((name, check) for name, check in checks if check is not None)

@@ -94,7 +94,7 @@ class ValidationError(ValueError):
 
 
 def _foreign(value: object) -> object:
-    """What a value that msgspec does not know looks like in JSON.
+    """Return what a value that msgspec does not know looks like in JSON.
 
     Only wire types of this package say so themselves; the rest is an error of
     the author, who learns the type's name.
@@ -119,7 +119,7 @@ _generic = msgspec.json.Decoder()
 
 
 def encode(value: object) -> bytes:
-    """The value as compact UTF-8 JSON.
+    """Return the value as compact UTF-8 JSON.
 
     Lone surrogates become U+FFFD (no JSON text in UTF-8 can carry them).
 
@@ -160,12 +160,12 @@ _canonical = msgspec.json.Encoder(enc_hook=_foreign, order="sorted")
 
 
 def canonical(value: object) -> bytes:
-    """The value as JSON with the members of every object in one order, for digests."""
+    """Return the value as JSON with the members of every object in one order, for digests."""
     return _canonical.encode(value)
 
 
 def long_text(text: str) -> Raw | str:
-    """A string ready for the encoder: as JSON bytes where that is faster."""
+    """Return a string ready for the encoder: as JSON bytes where that is faster."""
     if len(text) < LONG_TEXT:
         return text
     try:
@@ -246,7 +246,7 @@ def _float(text: str) -> float:
 
 @lru_cache(maxsize=512)
 def decoder(kind: object) -> Decoder[Any]:
-    """The decoder of a type, compiled once."""
+    """Return the decoder of a type, compiled once."""
     return Decoder(kind)
 
 
@@ -256,7 +256,7 @@ def decode_any(data: bytes | Raw) -> Any:
 
 
 def convert(value: Any, kind: type[T]) -> T:
-    """A plain JSON value as `kind`.
+    """Return a plain JSON value as `kind`.
 
     Raises:
         ValidationError: It has another shape.
@@ -271,13 +271,13 @@ def convert(value: Any, kind: type[T]) -> T:
 
 @lru_cache(maxsize=512)
 def field_defaults(kind: type[msgspec.Struct]) -> JSONObject:
-    """The default objects of a Struct's fields; while a field holds its own it is left out."""
+    """Return the default objects of a Struct's fields; while a field holds its own it is left out."""
     names, defaults = kind.__struct_fields__, kind.__struct_defaults__
     return dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
 
 
 def is_utf8(data: bytes) -> bool:
-    """Whether the whole text is UTF-8: decoding alone does not look at what it skips."""
+    """Return whether the whole text is UTF-8: decoding alone does not look at what it skips."""
     if data.isascii():
         return True
     try:
@@ -288,12 +288,12 @@ def is_utf8(data: bytes) -> bool:
 
 
 def is_object(value: object) -> TypeGuard[JSONObject]:
-    """Whether a plain JSON value is an object."""
+    """Return whether a plain JSON value is an object."""
     return isinstance(value, dict)
 
 
 def is_array(value: object) -> TypeGuard[list[Any]]:
-    """Whether a plain JSON value is an array."""
+    """Return whether a plain JSON value is an array."""
     return isinstance(value, list)
 
 
@@ -341,7 +341,7 @@ _DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 
 
 def to_json(value: Any) -> Any:
-    """The plain JSON value (dicts, lists, scalars) that `value` is encoded to."""
+    """Return the plain JSON value (dicts, lists, scalars) that `value` is encoded to."""
     return _generic.decode(encode(value))
 
 
@@ -396,7 +396,7 @@ def replace_lone_surrogates(data: bytes) -> bytes:
 
 
 def scrub(value: Any) -> Any:
-    """The plain JSON form of a value, every lone surrogate replaced by U+FFFD."""
+    """Return the plain JSON form of a value, every lone surrogate replaced by U+FFFD."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if is_object(value):
@@ -536,7 +536,7 @@ _LONGEST_VALUE: Final = 5000
 
 
 def read_id(data: bytes | Raw) -> int | str | None:
-    """The id in this JSON text, or `None` where it is no legal one."""
+    """Return the id in this JSON text, or `None` where it is no legal one."""
     try:
         return _id_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -90,7 +90,7 @@ _HARD_LIMIT_FACTOR: Final = 4
 
 @cache
 def _handling_notification_of() -> ContextVar[object]:
-    """The connection whose notification is being handled, also in tasks and threads that its handler starts."""
+    """Return the connection whose notification is being handled, also in tasks and threads that its handler starts."""
     from contextvars import ContextVar  # comes with every event loop; the import of the package goes without
 
     return ContextVar("_handling_notification_of", default=None)
@@ -161,14 +161,14 @@ class Responder(Protocol):
     """Who knows what the peer's messages mean."""
 
     def begin(self, request: Request, peer: Any) -> bytes | PendingResponse | None:
-        """The response to a request, or what will give it. Never raises.
+        """Return the response to a request, or what will give it. Never raises.
 
         `None` where a peer may not be answered at all.
         """
         ...
 
     def notify(self, notification: Notification, peer: Any) -> Work | None:
-        """What is to be done about a notification, if anything. Never raises."""
+        """Return what is to be done about a notification, if anything. Never raises."""
         ...
 
 
@@ -669,7 +669,7 @@ class Connection:
         return is_open
 
     def is_cancelled(self, request_id: RequestId) -> bool:
-        """Whether the request was cancelled."""
+        """Return whether the request was cancelled."""
         entry = self._session.incoming.get(request_id)
         return entry is not None and entry.is_cancelled
 

@@ -142,7 +142,7 @@ class Peer(Protocol):
         ...
 
     def is_cancelled(self, request_id: RequestId) -> bool:
-        """Whether the client has cancelled this request, or disconnected."""
+        """Return whether the client has cancelled this request, or disconnected."""
         ...
 
     def on_close(self, call: Callable[[], None]) -> Callable[[], None]:
@@ -275,7 +275,7 @@ class RequestContext(Generic[L]):
         return is_modern(self.protocol_version)
 
     def replace(self, *, params: JSONObject) -> RequestContext[L]:
-        """The same context with other params, for a middleware to pass on."""
+        """Return the same context with other params, for a middleware to pass on."""
         other: RequestContext[L] = RequestContext(
             self._peer, self.request_id, self.method, Raw(codec.encode(params)), self.protocol_version, self._meta
         )

@@ -176,7 +176,7 @@ class Dispatcher:
         return self.answer(call, value)
 
     def _revision(self, method: str, meta: JSONObject | None, peer: Peer) -> str:
-        """The revision a request is of: its own word, or that of the handshake."""
+        """Return the revision a request is of: its own word, or that of the handshake."""
         if meta is not None:
             token = meta.get("progressToken")
             if token is not None:
@@ -191,7 +191,7 @@ class Dispatcher:
         raise missing_protocol_version(method)
 
     def answer(self, call: InboundCall, value: Any) -> bytes:
-        """The response to a request whose handler returned."""
+        """Return the response to a request whose handler returned."""
         ctx, request, handler = call.ctx, call.request, call.handler
         row = None if handler is None else handler.row
         ctx.close()
@@ -219,7 +219,7 @@ class Dispatcher:
         return answer
 
     def call_internally(self, ctx: AnyContext, peer: Peer, method: str, params: JSONObject) -> Any:
-        """What the handler of another method returns to the caller of this request, or what to await for it.
+        """Return what the handler of another method returns to the caller of this request, or what to await for it.
 
         No client has made that request: neither middleware nor observers see it. Raises what decoding and the
         handler raise.
@@ -264,7 +264,7 @@ class Dispatcher:
     # --- failures ------------------------------------------------------------------------
 
     def failed(self, call: InboundCall, exc: BaseException) -> bytes:
-        """The response to a request whose handler raised."""
+        """Return the response to a request whose handler raised."""
         ctx, request = call.ctx, call.request
         ctx.close()
         if isinstance(exc, MCPError):
@@ -278,7 +278,7 @@ class Dispatcher:
         return self._error(call, _INTERNAL)
 
     def _refusal(self, request: Request, peer: Peer, exc: Exception) -> Refusal:
-        """The response to a request that did not get to its handler."""
+        """Return the response to a request that did not get to its handler."""
         if isinstance(exc, codec.ValidationError | codec.DecodeError):
             # Bad params, but of which era? A wrong version is reported first,
             # and a method that its revision does not have the second.
@@ -297,7 +297,7 @@ class Dispatcher:
         return Refusal(answer, Failure.of(error))
 
     def _claimed(self, request: Request, otherwise: str) -> str:
-        """The revision in which a refusal is worded."""
+        """Return the revision in which a refusal is worded."""
         try:
             meta = read_meta(request.params) or {}
         except (codec.ValidationError, codec.DecodeError):
@@ -316,7 +316,7 @@ class Dispatcher:
     # --- middleware ------------------------------------------------------------------------
 
     def _open_undecoded(self, request: Request, peer: Peer) -> AnyContext:
-        """A context from nothing but `_meta`: middleware comes before the params."""
+        """Return a context from nothing but `_meta`: middleware comes before the params."""
         meta = read_meta(request.params)
         revision = self._revision(request.method, meta, peer)
         return RequestContext(peer, request.id, request.method, request.params, revision, meta)
@@ -391,7 +391,7 @@ class Dispatcher:
 
 
 async def _settled(value: Any) -> object:
-    """A value, awaited if it can be."""
+    """Return a value, awaited if it can be."""
     return await value if hasattr(value, "__await__") else value
 
 
@@ -406,7 +406,7 @@ class Failure(Struct):
 
     @classmethod
     def of(cls, error: MCPError) -> Failure:
-        """What there is to know of this error."""
+        """Return what there is to know of this error."""
         return cls(_int(error.code), error.scopes if isinstance(error, InsufficientScope) else ())
 
 
@@ -475,7 +475,7 @@ class InboundCall:
         return self.dispatcher.answer(self, value)
 
     def _raised(self, exc: BaseException) -> bytes:
-        """The response to a handler that raised; what is not about its request goes on."""
+        """Return the response to a handler that raised; what is not about its request goes on."""
         # Where a coroutine is closed from outside, by a loop that ends, no task runs.
         closed = isinstance(exc, GeneratorExit) and current_task() is None
         if closed or isinstance(exc, KeyboardInterrupt) or is_cancellation(exc):
@@ -518,7 +518,7 @@ def _check_revision(method: str, revision: str) -> None:
 
 
 def _as_error(exc: Exception) -> MCPError:
-    """The JSON-RPC error that tells a client what its request suffers from."""
+    """Return the JSON-RPC error that tells a client what its request suffers from."""
     if isinstance(exc, MCPError):
         return exc
     if isinstance(exc, codec.DecodeError):

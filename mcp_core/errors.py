@@ -117,7 +117,7 @@ class MCPError(MCPCoreError):
 
     @staticmethod
     def of(code: int, message: str, data: Any = None) -> MCPError:
-        """The error of this code, in the most specific class there is for it."""
+        """Return the error of this code, in the most specific class there is for it."""
         cls = MCPError._by_code.get(code, MCPError)
         error = cls.__new__(cls)
         MCPError.__init__(error, code, message, data)
@@ -256,7 +256,7 @@ class HTTPRefusal(MCPCoreError):
 
     @staticmethod
     def of(error: InvalidResult | MCPError, status: int, headers: Mapping[str, str]) -> HTTPRefusal:
-        """The same error, with the status and the headers of the response that it came in."""
+        """Return the same error, with the status and the headers of the response that it came in."""
         refusal = _refusal_of(type(error)).__new__(_refusal_of(type(error)), *error.args)
         refusal.__dict__.update(error.__dict__, status=status, headers=headers)
         return refusal
@@ -272,7 +272,7 @@ _refusals: dict[type[MCPCoreError], type[HTTPRefusal]] = {}
 
 
 def _refusal_of(kind: type[MCPCoreError]) -> type[HTTPRefusal]:
-    """The class of refusals that are errors of this class, too."""
+    """Return the class of refusals that are errors of this class, too."""
     if kind not in _refusals:
         _refusals[kind] = _new_refusal_of(kind)
     return _refusals[kind]

@@ -455,7 +455,7 @@ class _Cut:
 
 
 def _watched(steps: Generator[object, object, object], waits: Callable[[], None]) -> Generator[object, object, object]:
-    """The same steps, with a call before each of them is waited for."""
+    """Yield the same steps, with a call before each of them is waited for."""
     try:
         step = next(steps)
     except StopIteration as done:

@@ -47,7 +47,7 @@ class Handler(msgspec.Struct):
 
 
 def read_meta(raw: Raw) -> JSONObject | None:
-    """The `_meta` of params of any shape.
+    """Return the `_meta` of params of any shape.
 
     Raises:
         codec.ValidationError, codec.DecodeError: It is no object.
@@ -115,12 +115,12 @@ def _check_params_type(method: str, kind: Any) -> None:
 
 
 def _is_positional(kind: type[msgspec.Struct]) -> bool:
-    """Whether a type is an array on the wire, which no params are."""
+    """Return whether a type is an array on the wire, which no params are."""
     return kind.__struct_config__.array_like
 
 
 def _has_on_the_wire(kind: Any, member: str) -> bool:
-    """Whether a type has a field that is called the same in Python and in JSON."""
+    """Return whether a type has a field that is called the same in Python and in JSON."""
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
         return False
     return (member, member) in zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True)

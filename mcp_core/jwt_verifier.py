@@ -53,7 +53,7 @@ class JWTVerifier:
         self._threads = WorkerThreads(4)
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """What the token stands for; `None` if it is not good.
+        """Return what the token stands for; `None` if it is not valid.
 
         Raises:
             PyJWKClientConnectionError: The keys cannot be fetched.

@@ -133,7 +133,7 @@ class SinglePassRequest(Struct):
 
 @lru_cache(maxsize=512)
 def single_pass_type(method: str, params_type: object) -> type[SinglePassRequest]:
-    """The type of whole requests of one method. A union of such types decodes each as what its method says."""
+    """Return the type of whole requests of one method. A union of such types decodes each as what its method says."""
     kind: Any = defstruct(
         "SinglePassRequest",
         [("params", params_type)],
@@ -183,7 +183,7 @@ _error_object: codec.Decoder[_ErrorObject] = codec.decoder(_ErrorObject)
 
 
 def decode_frame(data: bytes) -> Frame:
-    """The message in this JSON text. Never raises: what is no message is `Malformed`."""
+    """Return the message in this JSON text. Never raises: what is no message is `Malformed`."""
     if not data.isascii() and not codec.is_utf8(data):
         return Malformed(ParseError("Parse error: the text is not UTF-8"), codec.recover_id(data))
     try:
@@ -210,7 +210,7 @@ def decode_frame(data: bytes) -> Frame:
 
 
 def raw_params(data: bytes) -> Raw:
-    """The params of a request that was decoded whole."""
+    """Return the params of a request that was decoded whole."""
     frame = decode_frame(data)
     return frame.params if isinstance(frame, Request) else NO_PARAMS
 
@@ -235,7 +235,7 @@ def _answer(envelope: _Envelope) -> Frame:
 
 
 def _diagnose(data: bytes, fault: Exception) -> Frame:
-    """What is wrong with a text that is no envelope, and whose it was."""
+    """Return what is wrong with a text that is no envelope, and whose it was."""
     if isinstance(fault, codec.DecodeError):
         return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
     if str(fault) == "nested too deeply":
@@ -282,7 +282,7 @@ def _if_long(given: Raw) -> str:
 
 
 def _whole(raw_id: Raw) -> int | None:
-    """The integer that an id of a response means, though it is written as another number: `1.0` for 1 (C093)."""
+    """Return the integer that an id of a response means, though it is written as another number: `1.0` for 1 (C093)."""
     text = bytes(raw_id)
     if len(text) > _LONGEST_ID or text[:1] not in b"-0123456789":
         return None
@@ -327,7 +327,7 @@ def decode_batch(data: bytes) -> list[Frame] | Malformed:
 
 
 def id_bytes(request_id: RequestId) -> bytes:
-    """An id as it stands in a message."""
+    """Return an id as it stands in a message."""
     return b"%d" % request_id if type(request_id) is int else codec.encode(request_id)
 
 
@@ -340,7 +340,7 @@ _LONG: Final = 4096
 
 
 def encode_response(request_id: RequestId, result: bytes, tail: bytes = b"") -> bytes:
-    """A response around a ready result.
+    """Return a response around a ready result.
 
     `tail` is put in place of the result's closing brace; it begins with a comma
     and ends with the brace. The result must not be empty then.
@@ -380,12 +380,12 @@ def encode_error(request_id: RequestId | None, error: MCPError) -> bytes:
 
 
 def encode_request(request_id: RequestId, method: str, params: Any) -> bytes:
-    """A request; params that are `None` are left out."""
+    """Return a request; params that are `None` are left out."""
     return b'{"jsonrpc":"2.0","id":%b,%b' % (id_bytes(request_id), _call(method, params))
 
 
 def encode_notification(method: str, params: Any) -> bytes:
-    """A notification; params that are `None` are left out."""
+    """Return a notification; params that are `None` are left out."""
     return b'{"jsonrpc":"2.0",%b' % _call(method, params)
 
 

@@ -205,5 +205,5 @@ METHODS: Final[dict[str, Method]] = {row.name: row for row in _ROWS}
 
 
 def hooks() -> dict[str, Method]:
-    """The rows by the `Server` keyword that serves them."""
+    """Return the rows by the `Server` keyword that serves them."""
     return {row.hook: row for row in _ROWS if row.hook is not None}

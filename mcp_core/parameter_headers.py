@@ -33,7 +33,7 @@ class InvalidHeaderAnnotation(ValueError):
 
 
 def parameter_headers(input_schema: JSONObject) -> dict[tuple[str, ...], str]:
-    """The header name of each marked parameter, by its path of property names.
+    """Return the header name of each marked parameter, by its path of property names.
 
     Linear in the size of the schema, at any depth.
 
@@ -56,7 +56,7 @@ def parameter_headers(input_schema: JSONObject) -> dict[tuple[str, ...], str]:
 
 
 def argument_at(arguments: object, path: tuple[str, ...]) -> object:
-    """The argument of a marked parameter; `None` where there is none."""
+    """Return the argument of a marked parameter; `None` where there is none."""
     for name in path:
         if not is_object(arguments):
             return None
@@ -78,7 +78,7 @@ def _name(path: tuple[str, ...], shown: JSONObject) -> str:
 
 
 def _brief(value: object) -> str:
-    """A value that a server has made, short enough for a line of a log."""
+    """Return a value that a server has made, short enough for a line of a log."""
     if isinstance(value, str):
         return repr(value) if len(value) <= _SHOWN else f"{value[:_SHOWN]!r}..."
     return repr(value) if value is None or isinstance(value, bool | int | float) else f"a JSON {type(value).__name__}"
@@ -89,7 +89,7 @@ def _dotted(path: tuple[str, ...]) -> str:
 
 
 def _annotated_properties(schema: object) -> Iterator[tuple[tuple[str, ...], JSONObject]]:
-    """The marked properties that are reached through `properties` alone, in the order of the schema.
+    """Yield the marked properties that are reached through `properties` alone, in the order of the schema.
 
     Not recursive, and without a path for each property: the depth may be a server's choice.
     """
@@ -116,7 +116,7 @@ def _properties_of(schema: object) -> Iterator[tuple[str, object]]:
 
 
 def _count_annotations(schema: object) -> int:
-    """How many objects that may be schemas have a mark; properties named like the mark are not counted."""
+    """Return how many objects that may be schemas have a mark; properties named like the mark are not counted."""
     count = 0
     waiting: list[object] = [schema]
     while waiting:

@@ -149,7 +149,7 @@ _BLOCKS: Final = (t.AudioContent, t.ResourceLink)
 
 
 def knows(kind: type[Struct], field: str, revision: str) -> bool:
-    """Whether this member of the type exists in the revision."""
+    """Return whether this member of the type exists in the revision."""
     for base in kind.__mro__:
         revisions = FIELD_REVISIONS.get(base, {}).get(field)
         if revisions is not None:
@@ -158,7 +158,7 @@ def knows(kind: type[Struct], field: str, revision: str) -> bool:
 
 
 def project(value: object, revision: str) -> object:
-    """The value as a peer of this revision may be sent it.
+    """Return the value as a peer of this revision may be sent it.
 
     Returns `value` itself where nothing has to change, else its JSON form, changed.
     """
@@ -166,18 +166,18 @@ def project(value: object, revision: str) -> object:
 
 
 def plan_of(kind: type[Struct], revision: str) -> DowngradePlan | None:
-    """How values of this type are shown to a peer of this revision; `None` if they may go out as they are."""
+    """Return how values of this type are shown to a peer of this revision; `None` if they may go out as they are."""
     plan = _plan(kind, revision)
     return plan if plan.lossy else None
 
 
 def project_json(data: JSONObject, kind: type[Struct], revision: str) -> JSONObject:
-    """The JSON form of a value of this type, as a peer of this revision may be sent it."""
+    """Return the JSON form of a value of this type, as a peer of this revision may be sent it."""
     return _Projector(revision).struct(data, kind) if _plan(kind, revision).lossy else data
 
 
 def project_members(members: dict[str, Raw], kind: type[Struct], revision: str) -> JSONObject:
-    """The members of an encoded value of this type, as a peer of this revision may be sent it.
+    """Return the members of an encoded value of this type, as a peer of this revision may be sent it.
 
     Decodes those only that have to be looked into. Raises what decoding raises.
     """
@@ -207,13 +207,13 @@ class DowngradePlan:
         self.lossy: bool = bool(dropped or nested or ruled)
 
     def apply(self, value: object) -> object:
-        """A value of the type, itself where nothing has to change, else its JSON form, changed."""
+        """Return a value of the type, itself where nothing has to change, else its JSON form, changed."""
         if not self.lossy or not self.touches(value):
             return value
         return _Projector(self.revision).struct(codec.to_json(value), codec.type_of(value))
 
     def touches(self, value: Any) -> bool:
-        """Whether anything in the value is unknown to the revision."""
+        """Return whether anything in the value is unknown to the revision."""
         if self.ruled and _breaks_rule(value, self.revision):
             return True
         for name, default in self.dropped:
@@ -262,7 +262,7 @@ def _hints(kind: type[Struct]) -> JSONObject:
 
 
 def _structs(hint: Any) -> list[type[Struct]]:
-    """The Structs that a value of this annotation may be or hold."""
+    """Return the Structs that a value of this annotation may be or hold."""
     if isinstance(hint, type) and issubclass(hint, Struct):
         return [hint]
     if get_origin(hint) in (list, dict, Union, UnionType):
@@ -299,7 +299,7 @@ def _is_object(value: object) -> bool:
 
 
 def _is_json_object(value: object) -> bool:
-    """Whether a value in JSON form, or still encoded, is an object."""
+    """Return whether a value in JSON form, or still encoded, is an object."""
     return bytes(value).lstrip()[:1] == b"{" if isinstance(value, Raw) else isinstance(value, dict)
 
 
@@ -349,7 +349,7 @@ class _Projector:
 
 
 def _stand_in(block: JSONObject, revision: str, *, embed: bool) -> JSONObject:
-    """What takes the place of a block that the revision lacks.
+    """Return what takes the place of a block that the revision lacks.
 
     `embed` says that a resource may stand there; a sampling message has none.
     """
@@ -366,7 +366,7 @@ def _stand_in(block: JSONObject, revision: str, *, embed: bool) -> JSONObject:
 
 
 def _single_blocks(messages: list[JSONObject]) -> list[JSONObject]:
-    """The messages with one block each, as before 2025-11-25."""
+    """Return the messages with one block each, as before 2025-11-25."""
     return [
         {**message, "content": block}
         for message in messages
@@ -375,7 +375,7 @@ def _single_blocks(messages: list[JSONObject]) -> list[JSONObject]:
 
 
 def project_error(error: MCPError, revision: str) -> MCPError:
-    """The error under the code that this revision has for it.
+    """Return the error under the code that this revision has for it.
 
     A missing resource has one code in either era; codes that 2026-07-28 forbids are
     replaced there (R-ERR-08).

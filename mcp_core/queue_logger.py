@@ -183,7 +183,7 @@ class RateLimitedWarnings:
 
 
 def shown(value: object, limit: int = _SHOWN) -> str:
-    """What a peer may have written, on one line, without control characters, and cut."""
+    """Return what a peer may have written, on one line, without control characters, and cut."""
     text = value if isinstance(value, str) else str(value)
     cut = text[:limit]
     if not cut.isprintable():

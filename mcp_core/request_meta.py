@@ -35,7 +35,7 @@ SUBSCRIPTION_ID: Final = _PREFIX + "subscriptionId"
 
 
 def check_meta(meta: JSONObject, served: frozenset[str], offered: list[str]) -> str:
-    """The revision this request is of, after checking what its `_meta` must hold.
+    """Return the revision this request is of, after checking what its `_meta` must hold.
 
     `served` are the modern revisions; `offered` is what an error lists (D-04).
 
@@ -65,7 +65,7 @@ def check_token(token: object) -> None:
 
 
 def read_capabilities(meta: JSONObject) -> t.ClientCapabilities:
-    """The client's capabilities for this request. Raises `InvalidParams` if malformed."""
+    """Return the client's capabilities for this request. Raises `InvalidParams` if malformed."""
     given: object = meta.get(CLIENT_CAPABILITIES) or {}
     return _typed(given, t.ClientCapabilities, CLIENT_CAPABILITIES)
 

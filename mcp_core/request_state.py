@@ -42,7 +42,7 @@ _shared: list[bytes] = []
 
 
 def take_shared_key() -> bytes | None:
-    """The key in the environment, taken out of it: programs that a tool starts would inherit it.
+    """Return the key in the environment, taken out of it: programs that a tool starts would inherit it.
 
     Raises:
         ValueError: It is no key.
@@ -78,7 +78,7 @@ def _read_key(shared: str) -> bytes:
 
 
 def _common_key() -> bytes | None:
-    """The key that all processes of one `run` have, if this is one of them, or that the environment names."""
+    """Return the key that all processes of one `run` have, if this is one of them, or that the environment names."""
     if _shared:
         return _shared[0]
     named = os.environ.get(SHARED_KEY)
@@ -246,7 +246,7 @@ def _server(ctx: AnyContext) -> str:
 
 
 def _peerless(ctx: AnyContext) -> bool:
-    """Whether the context was made by hand, without a peer."""
+    """Return whether the context was made by hand, without a peer."""
     return getattr(ctx, "peer", None) is None
 
 

@@ -77,7 +77,7 @@ class ResultEncoder:
         self._encodings: dict[tuple[type[object], str | None, str], _Encoding] = {}
 
     def encode(self, value: object, row: Method | None, revision: str) -> tuple[bytes, bytes]:
-        """The result of this method (`None`: one that MCP does not define) for a reader.
+        """Return the result of this method (`None`: one that MCP does not define) for a reader.
 
         Raises:
             WrongResult: The method cannot return this.
@@ -215,7 +215,7 @@ class _Encoding:
         )
 
     def encode(self, value: Any) -> tuple[bytes, bytes]:
-        """The value, and the tail that completes it."""
+        """Return the value, and the tail that completes it."""
         value = self._prepare(value)
         if not self._is_modern:
             if self._is_result and value.result_type != "complete":
@@ -233,7 +233,7 @@ class _Encoding:
         return (b"{" + tail[1:], b"") if body == b"{}" else (body, tail)
 
     def _assembled(self, value: Any) -> bytes:
-        """What the encoding leaves out because it holds its default."""
+        """Return what the encoding leaves out because it holds its default."""
         parts: list[bytes] = []
         if not self._is_result or value.result_type is self._result_type:
             parts.append(b',"resultType":' + codec.encode(self._result_type))
@@ -247,7 +247,7 @@ class _Encoding:
 
 
 def _has_hints(value: t.CacheableResult) -> bool:
-    """Whether the author has said how long a result may be kept."""
+    """Return whether the author has said how long a result may be kept."""
     return not (value.ttl_ms is _DEFAULT_TTL and value.cache_scope is _DEFAULT_SCOPE)
 
 
@@ -256,7 +256,7 @@ def _with_server_info(meta: JSONObject, stamp: Raw) -> JSONObject:
 
 
 def _unsupported_result_type(row: Method | None, result_type: Any, revision: str) -> WrongResult:
-    """The handler returned a `resultType` that this revision cannot carry."""
+    """Return the handler returned a `resultType` that this revision cannot carry."""
     return WrongResult(f"a handler of {_name(row)} returned resultType {result_type!r} to a client of {revision}")
 
 
@@ -284,7 +284,7 @@ def _fits(value: Struct, row: Method) -> bool:
 
 
 def _type_of(result_type: Any, row: Method | None) -> type[Struct] | None:
-    """The type to check a dict against: that of its method, or none if it names another."""
+    """Return the type to check a dict against: that of its method, or none if it names another."""
     if row is None:
         return None
     if result_type == "input_required" and row.may_ask:
@@ -439,7 +439,7 @@ def opened(value: Any) -> Any:
 
 
 def asks_for_input(value: object) -> bool:
-    """Whether a result, in whatever form, asks its client for input."""
+    """Return whether a result, in whatever form, asks its client for input."""
     if isinstance(value, t.Result):
         return isinstance(value, t.InputRequiredResult)
     if isinstance(value, Raw):

@@ -26,17 +26,17 @@ LATEST_REVISION: Final = ALL_REVISIONS[-1]
 
 
 def is_modern(revision: str) -> bool:
-    """Whether the revision is a stateless one, carried by every request itself."""
+    """Return whether the revision is a stateless one, carried by every request itself."""
     return revision >= V2026_07_28
 
 
 def newest_first(revisions: tuple[str, ...] | list[str]) -> list[str]:
-    """The revisions in the order in which they are offered on the wire."""
+    """Return the revisions in the order in which they are offered on the wire."""
     return sorted(revisions, reverse=True)
 
 
 def check_served(revisions: list[str] | tuple[str, ...] | None) -> tuple[str, ...]:
-    """The revisions a server serves, oldest first; `None` means all.
+    """Return the revisions a server serves, oldest first; `None` means all.
 
     Raises:
         ValueError: A name is no published revision, or none is given.

@@ -258,7 +258,7 @@ class Server(Generic[L]):
         self._handlers.add_notification(method, params_type, handler)
 
     def serves(self, method: str) -> bool:
-        """Whether a request of this method has a handler."""
+        """Return whether a request of this method has a handler."""
         return method in self._handlers.requests
 
     @property
@@ -466,7 +466,7 @@ class Server(Generic[L]):
             return None
 
     async def enter_lifespan(self) -> object:
-        """What the lifespan yielded; entered by the first call, and kept until `aclose`, unless `running` is."""
+        """Return what the lifespan yielded; entered by the first call, and kept until `aclose`, unless `running` is."""
         if self._lifespan is None:
             return {}
         try:
@@ -525,7 +525,7 @@ class Server(Generic[L]):
             serve(self, loop=loop, **options)
 
     def streamable_http_app(self, **options: Unpack[HTTPKeywords]) -> HTTPApp:
-        """An ASGI app that serves both eras over Streamable HTTP.
+        """Return an ASGI app that serves both eras over Streamable HTTP.
 
         Options are the fields of `mcp_core.transports.streamable_http.HTTPOptions`. Serve it
         by itself, or mount it; a host that does not pass the ASGI lifespan on takes `app.lifespan`.
@@ -565,7 +565,7 @@ class HTTPApp(Protocol):
         """Serve one ASGI connection."""
 
     def lifespan(self, app: object = None, /) -> AbstractAsyncContextManager[None]:
-        """The server's lifespan, for a host that does not pass ASGI's on to what is mounted."""
+        """Return the server's lifespan, for a host that does not pass ASGI's on to what is mounted."""
         ...
 
     @property
@@ -662,7 +662,7 @@ class _Caller:
 
 
 def _level_kept(handler: HandlerFunction) -> HandlerFunction:
-    """The handler of `logging/setLevel`, after the level has been noted for `ctx.log`."""
+    """Return the handler of `logging/setLevel`, after the level has been noted for `ctx.log`."""
 
     def noted(ctx: AnyContext, params: t.SetLevelRequestParams) -> object:
         if ctx.peer.handshake is not None:
@@ -696,7 +696,7 @@ In bytes of JSON, where each member counts 64 more: so much it takes in memory.
 
 
 def _of_bounded_size(params: t.InitializeRequestParams) -> t.InitializeRequestParams:
-    """What a client says of itself; of a long one the icons and the like are left out.
+    """Return what a client says of itself; of a long one the icons and the like are left out.
 
     Raises:
         InvalidParams: It is too long all the same.

@@ -122,7 +122,7 @@ class Handshake:
         return cls(revision, params.capabilities, params.client_info)
 
     def wants_log(self, level: t.LoggingLevel) -> bool:
-        """Whether a message of this level is to be sent; before a level is set, all are."""
+        """Return whether a message of this level is to be sent; before a level is set, all are."""
         least = self.log_level
         return least is None or t.LOGGING_LEVELS[level] >= t.LOGGING_LEVELS[least]
 
@@ -191,17 +191,17 @@ class JSONRPCSession(Generic[J, W]):
         return future
 
     def only_outgoing(self) -> RequestId | None:
-        """The id of the request of ours that waits, if there is exactly one."""
+        """Return the id of the request of ours that waits, if there is exactly one."""
         return next(iter(self.outgoing)) if len(self.outgoing) == 1 else None
 
     def was_asked(self, request_id: RequestId) -> bool:
-        """Whether there ever was a request of ours with this id."""
+        """Return whether there ever was a request of ours with this id."""
         given = our_request_id(request_id)
         return given is not None and 0 < given <= self._next_id
 
 
 def our_request_id(given: object) -> int | None:
-    """The id of ours that a peer means: ids are to come back as they are, and do not always.
+    """Return the id of ours that a peer means: ids are to come back as they are, and do not always.
 
     Ours are integers, so that the same as text or as a float can mean nothing else (C093).
     """
@@ -216,7 +216,7 @@ def our_request_id(given: object) -> int | None:
 
 
 def missing_protocol_version(method: str) -> InvalidParams:
-    """The refusal of a request that is of neither era."""
+    """Return the refusal of a request that is of neither era."""
     return InvalidParams(
         f"{method}: params._meta must carry io.modelcontextprotocol/protocolVersion and "
         "io.modelcontextprotocol/clientCapabilities, or initialize must come first"

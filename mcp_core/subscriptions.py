@@ -123,12 +123,12 @@ def check_subscriptions(uris: Collection[str], others: int = 0) -> None:
 
 
 def method_of(event: Event) -> str:
-    """The notification that tells of the event."""
+    """Return the notification that tells of the event."""
     return _METHODS[type(event)]
 
 
 def wanted(event: Event, asked: t.SubscriptionFilter) -> bool:
-    """Whether this filter asks for the event."""
+    """Return whether this filter asks for the event."""
     if isinstance(event, ToolsListChanged):
         return bool(asked.tools_list_changed)
     if isinstance(event, PromptsListChanged):
@@ -139,7 +139,7 @@ def wanted(event: Event, asked: t.SubscriptionFilter) -> bool:
 
 
 def honoured(asked: t.SubscriptionFilter, capabilities: t.ServerCapabilities) -> t.SubscriptionFilter:
-    """The part of the filter that a server with these capabilities will serve (R-SUB-03)."""
+    """Return the part of the filter that a server with these capabilities will serve (R-SUB-03)."""
     resources = capabilities.resources
     return t.SubscriptionFilter(
         tools_list_changed=_both(asked.tools_list_changed, capabilities.tools),

@@ -46,7 +46,7 @@ __all__ = [
 
 
 def modern_meta(capabilities: JSONObject | None = None, **extra: Any) -> JSONObject:
-    """The `_meta` of a 2026-07-28 request."""
+    """Return the `_meta` of a 2026-07-28 request."""
     return {PROTOCOL_VERSION: V2026_07_28, CLIENT_CAPABILITIES: capabilities or {}, **extra}
 
 

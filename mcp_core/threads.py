@@ -160,7 +160,7 @@ _thread: Final = _Thread()
 
 
 def in_worker_thread() -> bool:
-    """Whether this code runs in a thread of a `WorkerThreads`."""
+    """Return whether this code runs in a thread of a `WorkerThreads`."""
     return _thread.call is not None
 
 
@@ -241,7 +241,7 @@ class _WorkerToken:
 
 
 async def _called_only(function: Callable[..., object], *args: object) -> object:
-    """What the function returns, even if that could be awaited."""
+    """Return what the function returns, even if that could be awaited."""
     return function(*args)
 
 

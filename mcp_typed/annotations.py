@@ -109,7 +109,7 @@ _ALIASES: Final[tuple[Any, ...]] = tuple(
 
 
 def is_alias(annotation: object) -> bool:
-    """Whether an annotation is a `type X = ...`, or one with its parameters filled in."""
+    """Return whether an annotation is a `type X = ...`, or one with its parameters filled in."""
     return isinstance(annotation, _ALIASES) or isinstance(get_origin(annotation), _ALIASES)
 
 
@@ -128,7 +128,7 @@ def alias_value(annotation: Any) -> Any:
 
 
 def _filled(value: Any, given: dict[object, object]) -> Any:
-    """A type with its type variables replaced, which may stand in it in another order."""
+    """Return a type with its type variables replaced, which may stand in it in another order."""
     if isinstance(value, TypeVar):
         return given.get(value, value)
     wanted: tuple[Any, ...] = getattr(value, "__parameters__", ())
@@ -136,7 +136,7 @@ def _filled(value: Any, given: dict[object, object]) -> Any:
 
 
 def _without_texts(value: Any, module: str | None) -> Any:
-    """An annotation with its parts that are texts read, by the names of a module."""
+    """Return an annotation with its parts that are texts read, by the names of a module."""
     if not _holds_text(value):
         return value
 

@@ -80,7 +80,7 @@ class Arguments:
         """What compares the arguments that proxies read with what the tool gets; `None` where none is marked."""
 
     def validate_lenient(self, arguments: bytes, first: ValidationError) -> Any:
-        """The arguments after all, where only their writing was unusual.
+        """Return the arguments after all, where only their writing was unusual.
 
         Raises:
             ValidationError: They do not fit.
@@ -270,7 +270,7 @@ def _only(keywords: Any, parameter: str) -> Any:
 
 
 def _roams(core: Any) -> bool:
-    """Whether an alias somewhere in a core schema is a path, into another member for one."""
+    """Return whether an alias somewhere in a core schema is a path, into another member for one."""
     if isinstance(core, list | tuple):
         return any(map(_roams, cast("list[Any] | tuple[Any, ...]", core)))
     if not is_object(core):
@@ -282,7 +282,7 @@ def _roams(core: Any) -> bool:
 
 
 def _as_keywords(core: Any, names: dict[str, str]) -> Any:
-    """The core schema of a model as that of a dict, its fields under the parameters' names.
+    """Return the core schema of a model as that of a dict, its fields under the parameters' names.
 
     Saves making an instance only to take it apart.
     """
@@ -301,7 +301,7 @@ def _as_keywords(core: Any, names: dict[str, str]) -> Any:
 
 
 def _is_unreadable(error: ValidationError) -> bool:
-    """Whether pydantic could not read the JSON at all: nothing a model could mend (P-35)."""
+    """Return whether pydantic could not read the JSON at all: nothing a model could mend (P-35)."""
     # It is alone then; to ask others would read all of them out.
     return (
         error.error_count() == 1 and error.errors(include_input=False, include_url=False)[0]["type"] == "json_invalid"
@@ -309,7 +309,7 @@ def _is_unreadable(error: ValidationError) -> bool:
 
 
 def _field(parameter: Parameter, described: str | None, adapt: Callable[[object], object]) -> object:
-    """A parameter as a field of the model: its annotation with all that is said about it, and
+    """Return a parameter as a field of the model: its annotation with all that is said about it, and
     its default where the signature has one.
     """
     annotation = Any if parameter.annotation is MISSING else parameter.annotation
@@ -366,7 +366,7 @@ def _mended(arguments: bytes) -> bytes:
 
 
 def _parsed(value: Any) -> Any:
-    """What a string holds, where it is JSON for an object, an array or null (P-15)."""
+    """Return what a string holds, where it is JSON for an object, an array or null (P-15)."""
     if not isinstance(value, str):
         return value
     try:

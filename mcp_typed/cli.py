@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def _variables(_ctx: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
-    """What `--env` and `--header` give as a dict."""
+    """Return what `--env` and `--header` give as a dict."""
     sign = "=" if parameter.name == "env" else ":"
     pairs = [(value, *value.partition(sign)) for value in values]
     for value, name, found, _ in pairs:
@@ -215,7 +215,7 @@ def call(file: str, tool: str, arguments: str, as_json: bool, env: dict[str, str
 
 
 def _object(arguments: str) -> JSONObject:
-    """The arguments of a call.
+    """Return the arguments of a call.
 
     Raises:
         ClickException: They are no JSON object; the text shows where they stop being one.
@@ -317,7 +317,7 @@ class _Target(msgspec.Struct, frozen=True):
 
 
 def _with_client(target: _Target, use: Callable[[Client], Awaitable[T]], **callbacks: Any) -> T:
-    """What `use` makes of a client of the server.
+    """Return what `use` makes of a client of the server.
 
     Raises:
         ClickException: It cannot be started or reached, or refuses.
@@ -351,7 +351,7 @@ def _parameters(target: _Target, failure: Path) -> Any:
 
 
 def _command(file: str, *options: str) -> list[str]:
-    """What starts a server. Without `-P` a `types.py` in the working directory would be Python's own."""
+    """Return what starts a server. Without `-P` a `types.py` in the working directory would be Python's own."""
     named = ["--", file] if file.startswith("-") else [file]
     return [sys.executable, "-P", "-m", "mcp_typed", "run", *options, *named]
 

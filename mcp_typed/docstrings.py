@@ -24,7 +24,7 @@ _UNDERLINED: Final = re.compile(r"^\S.*\n-{3,}[ ]*$", re.MULTILINE)
 
 
 def documented(function: object) -> tuple[str | None, dict[str, str]]:
-    """The description, and the descriptions of parameters by name.
+    """Return the description, and the descriptions of parameters by name.
 
     The sections about parameters leave the description; everything else stays in it as
     it was written.
@@ -70,7 +70,7 @@ def _without_sections(doc: str) -> str:
 
 
 def _end_of_section(doc: str, found: re.Match[str]) -> int:
-    """Where the section ends: at the next NumPy heading, or with the indented lines."""
+    """Return where the section ends: at the next NumPy heading, or with the indented lines."""
     heading = found.group()
     if "\n" in heading:
         following = _UNDERLINED.search(doc, found.end())

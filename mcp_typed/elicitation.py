@@ -99,7 +99,7 @@ class Form(Generic[T]):
         return self.requested_schema if is_modern(revision) else {**self._texts, **self.requested_schema}
 
     def read(self, answer: t.ElicitResult) -> ElicitationResult[T]:
-        """The outcome that an answer means.
+        """Return the outcome that an answer means.
 
         Raises:
             ToolError: It was accepted with content that does not fit the form.
@@ -217,7 +217,7 @@ def _are_strings(choices: object) -> TypeGuard[list[str]]:
 
 
 def _are_titled(arms: object) -> bool:
-    """Whether these are choices of strings, each with its title."""
+    """Return whether these are choices of strings, each with its title."""
     return (
         is_array(arms)
         and bool(arms)
@@ -226,6 +226,6 @@ def _are_titled(arms: object) -> bool:
 
 
 def is_outcome(annotation: object) -> bool:
-    """Whether an annotation asks for the outcome of a question, not for the bare answer."""
+    """Return whether an annotation asks for the outcome of a question, not for the bare answer."""
     outcomes = (AcceptedElicitation, DeclinedElicitation, CancelledElicitation)
     return any(meaning(arm).cls in outcomes for arm in arms(annotation))

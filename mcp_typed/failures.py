@@ -146,7 +146,7 @@ class Failures:
         return _error(f"Error executing {self._kind} {self._name}: {reason}")
 
     def _forbidden(self, ctx: AnyContext, exc: LocalProtocolError) -> t.CallToolResult:
-        """A tool that asked for what its client's revision does not have: the text is this library's own."""
+        """Return a tool that asked for what its client's revision does not have: the text is this library's own."""
         self._reported(ctx, exc)
         _log.error("%s %s: %s", self._kind, self._name, str(exc), exc=exc, extra={self._kind: self._name})
         return self.failed(str(exc))

@@ -89,7 +89,7 @@ class _Mirror:
         return cs.no_info_before_validator_function(self._read, inner, serialization=serialization)
 
     def _read(self, value: Any) -> Any:
-        """The members of an instance; anything else as it is, for pydantic to judge."""
+        """Return the members of an instance; anything else as it is, for pydantic to judge."""
         if isinstance(value, Mapping) or not self._is_mine(value):
             return cast("Any", value)
         read = {m.wire: getattr(value, m.name) for m in self._members if hasattr(value, m.name)}
@@ -206,7 +206,7 @@ class Adapter:
     # --- what must change -----------------------------------------------------------------------
 
     def _must_change(self, annotation: object, given: dict[object, object], seen: set[object]) -> bool:
-        """Whether there is something in it, at any depth, that has to be replaced.
+        """Return whether there is something in it, at any depth, that has to be replaced.
 
         Asked before anything is replaced: what is found in a class that contains itself must
         not depend on where the search began. `seen` are the classes and aliases that were
@@ -245,7 +245,7 @@ class Adapter:
     # --- classes ---------------------------------------------------------------------------------
 
     def _replaced(self, cls: object, arguments: dict[object, object]) -> object:
-        """The stand-in of a class with these type arguments."""
+        """Return the stand-in of a class with these type arguments."""
         if cls is msgspec.Raw:
             return Annotated[Any, _RawMirror()]
         key = (cls, tuple(arguments.items()))
@@ -279,7 +279,7 @@ class Adapter:
         return self._made[key]
 
     def _replaced_typed_dict(self, key: Any, adapt: Callable[[object], object]) -> Any:
-        """A `typing.TypedDict`, which pydantic refuses before Python 3.12, or one with foreign members."""
+        """Return a `typing.TypedDict`, which pydantic refuses before Python 3.12, or one with foreign members."""
         cls = key[0]
         shown = self._made[key] = _empty_typed_dict(cls.__name__)
         bare = {name: _without_qualifiers(hint) for name, hint in _hints(cls).items()}
@@ -293,7 +293,7 @@ class Adapter:
         return shown
 
     def _replaced_named_tuple(self, key: Any, adapt: Callable[[object], object]) -> Any:
-        """A NamedTuple with foreign members, by way of one with theirs replaced."""
+        """Return a NamedTuple with foreign members, by way of one with theirs replaced."""
         cls = key[0]
         defaults = [cls._field_defaults[name] for name in cls._fields if name in cls._field_defaults]
         shown: Any = collections.namedtuple(cls.__name__, cls._fields, defaults=defaults)  # type: ignore[misc]
@@ -319,7 +319,7 @@ def _contains_itself(alias: Any) -> bool:
 
 
 def _inherited(cls: Any) -> dict[object, object]:
-    """The type arguments that a class gives to its generic bases."""
+    """Return the type arguments that a class gives to its generic bases."""
     given: dict[object, object] = {}
     for base in cls.__mro__:
         for written in base.__dict__.get("__orig_bases__", ()):
@@ -399,7 +399,7 @@ def _raw(value: Any) -> msgspec.Raw:
 
 
 def _made_by(cls: type[Any], given: JSONObject) -> Any:
-    """The instance; what its class says against the values is a fault of the values."""
+    """Return the instance; what its class says against the values is a fault of the values."""
     try:
         return cls(**given)
     except (TypeError, ValueError) as exc:
@@ -407,7 +407,7 @@ def _made_by(cls: type[Any], given: JSONObject) -> Any:
 
 
 def _without_qualifiers(hint: Any) -> tuple[Any, bool | None]:
-    """A member's type, and whether `Required` or `NotRequired` says that it is required."""
+    """Return a member's type, and whether `Required` or `NotRequired` says that it is required."""
     said: bool | None = None
     while True:
         meant = meaning(hint)
@@ -421,7 +421,7 @@ def _without_qualifiers(hint: Any) -> tuple[Any, bool | None]:
 
 
 def _meta_fields(meta: msgspec.Meta) -> list[Any]:
-    """What a `msgspec.Meta` says, said to pydantic."""
+    """Return what a `msgspec.Meta` says, said to pydantic."""
     names = ("gt", "ge", "lt", "le", "multiple_of", "pattern", "min_length", "max_length", "title", "description")
     said = {name: value for name in names if (value := getattr(meta, name)) is not None}
     if meta.examples is not None:
@@ -441,12 +441,12 @@ def _is_foreign(cls: type[Any]) -> bool:
 
 
 def _is_array(cls: type[Any]) -> bool:
-    """Whether msgspec writes it as an array."""
+    """Return whether msgspec writes it as an array."""
     return issubclass(cls, msgspec.Struct) and bool(cls.__struct_config__.array_like)
 
 
 def _is_refused(cls: type[object]) -> bool:
-    """Whether pydantic knows its kind, but refuses this one."""
+    """Return whether pydantic knows its kind, but refuses this one."""
     refuses = sys.version_info < (3, 12)
     return refuses and typing_extensions.is_typeddict(cls) and type(cls).__module__ == "typing"
 
@@ -456,14 +456,14 @@ def _is_named_tuple(cls: object) -> bool:
 
 
 def _has_members(cls: object) -> bool:
-    """Whether pydantic knows its kind and takes its members as they are annotated: they may be foreign."""
+    """Return whether pydantic knows its kind and takes its members as they are annotated: they may be foreign."""
     if typing_extensions.is_typeddict(cls) or _is_named_tuple(cls):
         return True
     return hasattr(cls, "__dataclass_fields__") and not hasattr(cls, "__pydantic_core_schema__")
 
 
 def _is_plain(cls: type[object]) -> bool:
-    """Whether only its annotations say what the class is."""
+    """Return whether only its annotations say what the class is."""
     known = ("__get_pydantic_core_schema__", "__get_validators__", "__dataclass_fields__")
     if any(hasattr(cls, name) for name in known) or typing_extensions.is_typeddict(cls):
         return False

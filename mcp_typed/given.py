@@ -55,7 +55,7 @@ def _adapter(wanted: object) -> TypeAdapter[object] | None:
 
 
 def _is_equal(taken: object, value: object) -> bool:
-    """Whether a container was copied and nothing else: its owner may go on with the original."""
+    """Return whether a container was copied and nothing else: its owner may go on with the original."""
     try:
         return bool(type(taken) is type(value) and taken == value)
     except Exception:

@@ -67,7 +67,7 @@ class HeaderArguments:
                 self._check_written(path, written, validated)
 
     def _levels(self, given: Any, path: Path) -> Iterator[tuple[JSONObject, JSONObject]]:
-        """Each object along the path, with its schema."""
+        """Yield each object along the path, with its schema."""
         node, schema = given, self._schema
         for name in path:
             if not codec.is_object(node):

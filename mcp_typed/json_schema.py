@@ -25,7 +25,7 @@ _DATA: Final = frozenset({"default", "const", "enum", "examples", "discriminator
 
 
 def _subschemas(node: JSONSchema) -> Iterator[JSONSchema]:
-    """The schemas directly in a schema."""
+    """Yield the schemas directly in a schema."""
     for key, value in node.items():
         if key in _DATA:
             continue
@@ -45,7 +45,7 @@ def drop_impossible_names(node: JSONSchema, definitions: JSONSchema) -> None:
 
 
 def rooted(schema: JSONSchema) -> JSONSchema:
-    """A schema that is only a reference, with what it refers to in its place."""
+    """Return a schema that is only a reference, with what it refers to in its place."""
     reference = schema.get("$ref")
     if reference is None:
         return schema
@@ -65,7 +65,7 @@ def _references(node: JSONSchema) -> Iterator[str]:
 
 
 def inlined(schema: JSONSchema) -> JSONSchema:
-    """The schema with each `$ref` replaced by what it refers to (P-21).
+    """Return the schema with each `$ref` replaced by what it refers to (P-21).
 
     Definitions that contain themselves stay, with the references to them.
     """
@@ -120,7 +120,7 @@ def _reaches(definitions: JSONSchema, start: str, goal: str) -> bool:
 
 
 def admits_string(node: object, definitions: JSONSchema) -> bool:
-    """Whether a schema lets some string through."""
+    """Return whether a schema lets some string through."""
     if not is_object(node):
         return node is not False
     if "$ref" in node and not admits_string(definitions.get(node["$ref"].removeprefix(_PREFIX), {}), definitions):
@@ -147,7 +147,7 @@ _KINDS: Final[dict[type[Any], tuple[str, ...]]] = {
 
 
 def fits(node: object, value: Any, definitions: JSONSchema) -> bool:
-    """Whether a plain JSON value is of the kinds that a schema lets through, at every depth.
+    """Return whether a plain JSON value is of the kinds that a schema lets through, at every depth.
 
     No full validation: bounds, patterns and counts are left to pydantic.
     """

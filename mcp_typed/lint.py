@@ -35,7 +35,7 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def findings(tool: FunctionTool) -> Iterator[Finding]:
-    """What is worth a look about one tool."""
+    """Yield what is worth a look about one tool."""
 
     def found(code: str, text: str) -> Finding:
         return Finding(tool.name, code, text)
@@ -68,7 +68,7 @@ def findings(tool: FunctionTool) -> Iterator[Finding]:
 
 
 def _resolved(schema: object, root: JSONObject) -> JSONObject:
-    """A schema with what it refers to, as far as descriptions go."""
+    """Return a schema with what it refers to, as far as descriptions go."""
     seen: JSONObject = {}
     arms: list[object] = schema.get("anyOf", []) if is_object(schema) else []
     for node in (schema, *arms):
@@ -82,7 +82,7 @@ def _resolved(schema: object, root: JSONObject) -> JSONObject:
 
 
 def _has_default(default: object) -> bool:
-    """Whether there is a default that could be shown."""
+    """Return whether there is a default that could be shown."""
     if isinstance(default, FieldInfo):
         return default.default_factory is None and default.default is not PydanticUndefined
     return default is not MISSING

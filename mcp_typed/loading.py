@@ -41,12 +41,12 @@ class NoServer(MCPCoreError):
 
 
 def is_url(target: str) -> bool:
-    """Whether the target is a server that runs already."""
+    """Return whether the target is a server that runs already."""
     return target.lower().startswith(("http://", "https://"))
 
 
 def load_server(target: str) -> Server[object]:
-    """The server that `FILE`, `FILE:NAME`, `package.module` or `package.module:NAME` means.
+    """Return the server that `FILE`, `FILE:NAME`, `package.module` or `package.module:NAME` means.
 
     Without a name it is the one called `mcp`, `server` or `app`, or the only one. NAME may
     be dotted, and may be a function that makes the server, with `()` after it or without.
@@ -59,7 +59,7 @@ def load_server(target: str) -> Server[object]:
 
 
 def load_typed_server(target: str) -> MCPServer:
-    """The `MCPServer` that the target means, for lint; found as `load_server` finds one.
+    """Return the `MCPServer` that the target means, for lint; found as `load_server` finds one.
 
     Raises:
         NoServer: There is none, or loading it fails.
@@ -130,7 +130,7 @@ def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, 
 
 
 def _served(error: BaseException) -> ServedWhileLoading | None:
-    """The refusal to serve that led to this; an event loop of the author's may have wrapped it."""
+    """Return the refusal to serve that led to this; an event loop of the author's may have wrapped it."""
     if isinstance(error, ServedWhileLoading):
         return error
     grouped: tuple[BaseException, ...] = getattr(error, "exceptions", ())
@@ -180,7 +180,7 @@ def _find(place: str) -> _Source:
 
 
 def _beside(path: Path) -> str:
-    """A file that may have been meant."""
+    """Return a file that may have been meant."""
     folder = path.parent
     if not folder.is_dir():
         return ""
@@ -201,7 +201,7 @@ def _source_of_file(path: Path) -> _Source:
 
 
 def _is_another(package: str, folder: Path) -> bool:
-    """Whether a package of this name is loaded from elsewhere."""
+    """Return whether a package of this name is loaded from elsewhere."""
     known = sys.modules.get(package)
     folders: Any = getattr(known, "__path__", ())
     return known is not None and str(folder / package) not in list(folders)
@@ -266,7 +266,7 @@ def _import_file(path: Path) -> ModuleType:
 
 
 def _only(place: str, module: ModuleType, wanted: Wanted) -> Any:
-    """The server with a usual name, or the only one."""
+    """Return the server with a usual name, or the only one."""
     servers = {name: value for name, value in vars(module).items() if wanted(value) is not None}
     for usual in _USUAL:
         if usual in servers:
@@ -317,7 +317,7 @@ def _named(place: str, module: ModuleType, name: str, wanted: Wanted) -> Any:
 
 
 def _made(shown: str, make: Callable[..., object]) -> object:
-    """What a function gives that is to make a server."""
+    """Return what a function gives that is to make a server."""
     try:
         inspect.signature(make).bind()
     except TypeError as exc:

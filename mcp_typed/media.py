@@ -77,7 +77,7 @@ class Image(_Media):
     _family, _default, _suffixes = "image", "png", _IMAGES
 
     def to_image_content(self) -> t.ImageContent:
-        """The content block.
+        """Return the content block.
 
         Raises:
             OSError: The file cannot be read.
@@ -91,7 +91,7 @@ class Audio(_Media):
     _family, _default, _suffixes = "audio", "wav", _SOUNDS
 
     def to_audio_content(self) -> t.AudioContent:
-        """The content block.
+        """Return the content block.
 
         Raises:
             OSError: The file cannot be read.

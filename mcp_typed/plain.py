@@ -76,12 +76,12 @@ class NonFinite(Unsendable):
 
 
 def is_block(value: object) -> bool:
-    """Whether the value is content of a result in itself."""
+    """Return whether the value is content of a result in itself."""
     return isinstance(value, (*_BLOCKS, Image, Audio))
 
 
 def unwrapped(value: object) -> t.ContentBlock:
-    """A content block; the helpers become theirs.
+    """Return a content block; the helpers become theirs.
 
     Raises:
         OSError: The file of an image or a sound cannot be read.
@@ -94,7 +94,7 @@ def unwrapped(value: object) -> t.ContentBlock:
 
 
 def blocks_in(value: object) -> bool:
-    """Whether a list or tuple holds content blocks, at any depth."""
+    """Return whether a list or tuple holds content blocks, at any depth."""
     return isinstance(value, list | tuple) and any(
         is_block(item) or blocks_in(item) for item in cast("list[object]", value)
     )
@@ -113,7 +113,7 @@ def items_of(iterator: Iterator[object]) -> list[object]:
 
 
 def to_builtins(value: object, unknown: Callable[[object], object] = str) -> Any:
-    """The value in terms of dict, list, str, int, float, bool and None.
+    """Return the value in terms of dict, list, str, int, float, bool and None.
 
     Models and dataclasses by their own serializers, Structs by msgspec, bytes as base64;
     what nothing is known about becomes its `str`, or what `unknown` makes of it.
@@ -140,7 +140,7 @@ def to_builtins(value: object, unknown: Callable[[object], object] = str) -> Any
 
 
 def _object_to_builtins(value: Any, kind: type[object], unknown: Callable[[object], object]) -> Any:
-    """An object that is none of Python's containers, by what knows its class."""
+    """Return an object that is none of Python's containers, by what knows its class."""
     if kind is msgspec.Raw:
         return codec.decode_any(bytes(value))
     if isinstance(value, os.PathLike):
@@ -163,7 +163,7 @@ _AS_THEY_ARE: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def struct_to_builtins(value: msgspec.Struct) -> Any:
-    """A Struct as msgspec writes it; members that msgspec does not know as `to_builtins` does."""
+    """Return a Struct as msgspec writes it; members that msgspec does not know as `to_builtins` does."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=to_builtins)
 
 
@@ -176,14 +176,14 @@ def _key(key: Any) -> str:
 
 @functools.lru_cache(maxsize=CLASSES)
 def _serializer_of(kind: type[Any]) -> Callable[[Any], bytes]:
-    """The value's own serializer, as a typed return of that class would use it."""
+    """Return the value's own serializer, as a typed return of that class would use it."""
     from mcp_typed.schema import Shape, core_schema  # they write values without a type through this module
 
     return Shape(core_schema(kind)).to_json
 
 
 def find_non_finite(value: Any, path: str = "") -> NonFinite | None:
-    """The first number in plain JSON values that JSON does not have."""
+    """Return the first number in plain JSON values that JSON does not have."""
     if isinstance(value, float):
         return None if math.isfinite(value) else NonFinite(value, path)
     if is_object(value):
@@ -201,7 +201,7 @@ def refuse(value: Any) -> object:
 
 
 def is_opaque(value: object) -> bool:
-    """Whether nothing is known about how the value is written, so that its `str` stands for it."""
+    """Return whether nothing is known about how the value is written, so that its `str` stands for it."""
     try:
         pydantic_core.to_jsonable_python(value)
     except Exception:

@@ -85,7 +85,7 @@ def _first_faults(error: ValidationError) -> list[Any]:
 
 
 def _argument(fault: Any) -> tuple[str, str]:
-    """The reason, and what is shown of the value."""
+    """Return the reason, and what is shown of the value."""
     value = fault["input"]
     about = f"input_type={type(value).__name__}"
     # What is missing has no value; an empty parent has nothing to hide, and pydantic shows it.
@@ -94,13 +94,13 @@ def _argument(fault: Any) -> tuple[str, str]:
 
 
 def _result(fault: Any) -> tuple[str, str]:
-    """The reason, and what is shown of the value: its type."""
+    """Return the reason, and what is shown of the value: its type."""
     reason: Any = _REASONS.get(fault["type"], fault["msg"])
     return reason, f"input_type={type(fault['input']).__name__}"
 
 
 def _place(path: tuple[int | str, ...]) -> str:
-    """The path to a fault, as pydantic writes it."""
+    """Return the path to a fault, as pydantic writes it."""
     place: str | None = None
     for item in path:
         name = _cut_end(str(item), PLACE_LENGTH)
@@ -120,7 +120,7 @@ def _cut_end(text: str, length: int) -> str:
 
 
 def _shown(value: Any) -> str:
-    """The `repr` of a value of JSON, cut as pydantic cuts it; made from its ends only."""
+    """Return the `repr` of a value of JSON, cut as pydantic cuts it; made from its ends only."""
     head = _taken(_pieces(value), VALUE_LENGTH)
     if len(head) <= VALUE_LENGTH:
         return head.decode("utf-8", "replace")

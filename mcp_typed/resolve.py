@@ -137,7 +137,7 @@ class Resolvers:
         return node
 
     def _free_key(self, name: str) -> str:
-        """A key for the wire: the same in every process, and no other resolver's."""
+        """Return a key for the wire: the same in every process, and no other resolver's."""
         key, count = name, 1
         while key in self._keys:
             count += 1
@@ -303,7 +303,7 @@ class _Rounds:
         raise _PendingQuestions
 
     def questions(self) -> t.InputRequiredResult | None:
-        """The result that asks what is open; `None` when nothing is."""
+        """Return the result that asks what is open; `None` when nothing is."""
         if not self._open:
             return None
         answers = {key: answer for key, answer in self._answers.items() if key in self._digests}
@@ -334,7 +334,7 @@ def _typed_answer(key: str, answer: Any, kind: Any) -> Any:
 
 
 def _identity(function: Callable[..., Any]) -> Any:
-    """What makes two mentions of a resolver the same: bound methods are new objects each time."""
+    """Return what makes two mentions of a resolver the same: bound methods are new objects each time."""
     owner = getattr(function, "__self__", None)
     return (id(getattr(function, "__func__", function)), id(owner)) if owner is not None else id(function)
 

@@ -126,7 +126,7 @@ class Returns:
                 ) from exc
 
     def _promised(self, annotation: object, function: str) -> object:
-        """What the annotation says about the value itself; notes whether it comes item by item.
+        """Return what the annotation says about the value itself; notes whether it comes item by item.
 
         Raises:
             InvalidSignature: It says what no result can be.
@@ -146,7 +146,7 @@ class Returns:
         return promised
 
     def _value(self, annotation: object, function: str) -> object:
-        """The type of the value in what surrounds it: `Awaitable`, `Result`, an iterator."""
+        """Return the type of the value in what surrounds it: `Awaitable`, `Result`, an iterator."""
         meant = meaning(annotation)
         if meant.bare is Result:
             return MISSING
@@ -188,7 +188,7 @@ class Returns:
     # --- a value -------------------------------------------------------------------------------
 
     def result(self, value: Any) -> CallToolResult:
-        """The result of a call that returned this value.
+        """Return the result of a call that returned this value.
 
         Raises:
             ValidationError: It is not what the annotation says.
@@ -236,11 +236,11 @@ class Returns:
         return CallToolResult(content=content, structured_content=cast("Any", Raw(whole)))
 
     def _is_content(self, value: Any) -> bool:
-        """Whether the value is content blocks, which go out as they are, promise or not."""
+        """Return whether the value is content blocks, which go out as they are, promise or not."""
         return self._may_be_media or (self._may_be_anything and (is_block(value) or blocks_in(value)))
 
     def _checked(self, result: CallToolResult) -> CallToolResult:
-        """A result built by hand, which goes out as it is if it keeps the promise there is."""
+        """Return a result built by hand, which goes out as it is if it keeps the promise there is."""
         if self._shape is None or isinstance(result, InputRequiredResult) or result.is_error:  # pyright: ignore[reportUnnecessaryIsInstance]
             return result
         given = result.structured_content
@@ -273,12 +273,12 @@ def _is_iterator(kind: type[Any]) -> bool:
 
 
 def _ready(value: Any) -> CallToolResult | None:
-    """The value, if it is a result already; the core sends requests for input to clients that know them."""
+    """Return the value, if it is a result already; the core sends requests for input to clients that know them."""
     return value if isinstance(value, _READY) else None  # type: ignore[return-value] # pyright: ignore[reportReturnType]
 
 
 def _plain_scalar(core: ReadableObject) -> type[object] | None:
-    """The Python type of a core schema that says no more than that type."""
+    """Return the Python type of a core schema that says no more than that type."""
     return _EXACT.get(core["type"]) if set(core) <= {"type", "metadata"} else None
 
 
@@ -286,7 +286,7 @@ _EXACT: Final[dict[str, type[Any]]] = {"str": str, "int": int, "bool": bool}
 
 
 def scalar_result(value: object) -> CallToolResult:
-    """The result for a value that is exactly what was promised, and the same in JSON and as text."""
+    """Return the result for a value that is exactly what was promised, and the same in JSON and as text."""
     if type(value) is str and len(value) < codec.LONG_TEXT:
         return CallToolResult(content=[text_block(value)], structured_content={"result": value})
     data = codec.encode(value)
@@ -312,7 +312,7 @@ _MEDIA: Final = (TextContent, ImageContent, AudioContent, ResourceLink, Embedded
 
 
 def _with_description(annotation: object) -> object:
-    """The annotation, a text in its `Annotated` made the description that it is for parameters."""
+    """Return the annotation, a text in its `Annotated` made the description that it is for parameters."""
     said = meaning(annotation).said
     text = next((item for item in said if isinstance(item, str)), None)
     described = text is None or any(isinstance(item, FieldInfo) and item.description for item in said)
@@ -331,18 +331,18 @@ def _is_subclass(cls: type[object] | None, of: type[object] | tuple[type[object]
 
 
 def _without_result(arm: object) -> object:
-    """The value's own type, where it may come in a `Result`."""
+    """Return the value's own type, where it may come in a `Result`."""
     meant = meaning(arm)
     return meant.arguments[0] if meant.origin is Result else arm
 
 
 def _is_media(annotation: object) -> bool:
-    """Whether content blocks are among what the annotation lets be returned."""
+    """Return whether content blocks are among what the annotation lets be returned."""
     return any(_is_subclass(meaning(leaf).cls, _MEDIA) for leaf in leaves(annotation))
 
 
 def _misplaced_media(annotation: object, above: tuple[object, ...], *, inside: bool = False) -> str | None:
-    """The name of a class of images or sounds that stands where only JSON can be."""
+    """Return the name of a class of images or sounds that stands where only JSON can be."""
     if annotation in above or isinstance(annotation, list | str) or len(above) > _DEEPEST:
         return None
     meant = meaning(annotation)
@@ -366,12 +366,12 @@ _LISTINGS: Final = (list, tuple, collections.abc.Sequence)
 
 
 def asks_for_input(annotation: object) -> bool:
-    """Whether the annotation lets a request for input be returned."""
+    """Return whether the annotation lets a request for input be returned."""
     return any(_is_subclass(meaning(leaf).cls, InputRequiredResult) for leaf in leaves(annotation))
 
 
 def _has_other_keys(core: ReadableObject) -> bool:
-    """Whether a dict has keys that are no strings: it is an object in JSON by conversion only."""
+    """Return whether a dict has keys that are no strings: it is an object in JSON by conversion only."""
     if core["type"] in ("definitions", "default", "nullable", "lax-or-strict", "function-after"):
         inner = core.get("schema") or core.get("strict_schema")
         return inner is not None and _has_other_keys(inner)
@@ -398,7 +398,7 @@ def _blocks(value: Any, data: bytes) -> list[ContentBlock]:
 
 
 def _element_blocks(elements: list[Raw]) -> list[ContentBlock]:
-    """Each element as `text_of` would have it, without a copy of its bytes."""
+    """Return each element as `text_of` would have it, without a copy of its bytes."""
     texts = [_format(element, indent=2).decode() for element in elements]
     shown = [text if text[0] != '"' else text_of(bytes(e)) for text, e in zip(texts, elements, strict=True)]
     return cast("list[ContentBlock]", text_blocks(shown))
@@ -408,12 +408,12 @@ _format: Final = msgspec.json.format
 
 
 def _is_listing(value: object) -> bool:
-    """Whether each element is content of its own; a NamedTuple is one value."""
+    """Return whether each element is content of its own; a NamedTuple is one value."""
     return isinstance(value, list | tuple) and not hasattr(cast("Any", value), "_fields")
 
 
 def _plain_blocks(value: Any) -> list[ContentBlock]:
-    """The content for a value of which nothing is promised."""
+    """Return the content for a value of which nothing is promised."""
     if value is None:
         return []
     if _is_listing(value):

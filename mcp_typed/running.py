@@ -146,7 +146,7 @@ class Runner:
         return items if self._plan.returns is not MISSING else iter(items)
 
     async def _items(self, value: Any) -> AsyncGenerator[Any, None]:
-        """The items as they come. Those of a plain iterator are made where plain functions run."""
+        """Yield the items as they come. Those of a plain iterator are made where plain functions run."""
         if isinstance(value, AsyncIterator):
             try:
                 async for item in cast("AsyncIterator[Any]", value):
@@ -293,7 +293,7 @@ _END: Final = object()
 
 
 def _text_of(item: Any) -> str | None:
-    """An item as the message of its progress; `None` where it has no JSON."""
+    """Return an item as the message of its progress; `None` where it has no JSON."""
     try:
         return item if isinstance(item, str) else to_json(item).decode()
     except Exception:

@@ -69,7 +69,7 @@ class Shape:
         return SchemaValidator(mending(self._exact), config, _use_prebuilt=False).validate_python
 
     def to_json(self, value: Any) -> bytes:
-        """The value as JSON. Numbers that JSON does not have are written as `NaN` or `Infinity`.
+        """Return the value as JSON. Numbers that JSON does not have are written as `NaN` or `Infinity`.
 
         Raises:
             ValidationError: A part of the value is not what it was declared to be.
@@ -94,14 +94,14 @@ class Shape:
         return self._scrubbed(value) if _LOST_KEY in data else data
 
     def _tried_again(self, value: object, exc: PydanticSerializationError) -> bytes:
-        """A value that could not be written as it was."""
+        """Return a value that could not be written as it was."""
         text = str(exc)
         if any(name in text for name in _DEPTH):  # to try again at each level would take for ever
             raise TooDeep from None
         return self._scrubbed(value) if "surrogates" in text else self._mended(value)
 
     def _mended(self, value: object) -> bytes:
-        """A value that did not fit as it was, read once more."""
+        """Return a value that did not fit as it was, read once more."""
         mended = self._mend(value)
         nulls.seen = 0
         try:
@@ -113,7 +113,7 @@ class Shape:
         return data
 
     def _fits(self, data: bytes) -> bool:
-        """Whether JSON is of the kinds that are published. Slow; asked where the count of `null` leaves a doubt."""
+        """Return whether JSON is of the kinds that are published. Slow: only for where the count of `null` leaves a doubt."""
         try:
             plain = codec.decode_any(data)
         except (codec.ValidationError, codec.DecodeError):  # a number that JSON does not have, of which others tell
@@ -125,7 +125,7 @@ class Shape:
         return json_schema(self._core, "serialization")
 
     def _scrubbed(self, value: object) -> bytes:
-        """A value with text in it that is not valid Unicode (P-13)."""
+        """Return a value with text in it that is not valid Unicode (P-13)."""
         try:
             plain = self._plain(self._mend(value))
         except PydanticSerializationError as exc:
@@ -155,7 +155,7 @@ _LOST_KEY: Final = "\ufffd\ufffd\ufffd".encode()
 
 
 def _with_marked_keys(schema: ReadableObject) -> Any:
-    """The schema with keys written in ASCII, from which `_with_keys` makes them again."""
+    """Return the schema with keys written in ASCII, from which `_with_keys` makes them again."""
     changed: JSONObject = with_parts(schema, lambda inner, _: _with_marked_keys(inner))
     own = changed.get("serialization")
     if changed["type"] == "dict" and changed.get("keys_schema", {}).get("type", "any") in ("str", "any"):
@@ -200,7 +200,7 @@ def _unmarked(key: str) -> str:
 
 
 def _fault_of_serializer(exc: PydanticSerializationError) -> Exception:
-    """What is wrong with a valid value that is not written as declared; other faults stay what they are."""
+    """Return what is wrong with a valid value that is not written as declared; other faults stay what they are."""
     text = str(exc)
     if "PydanticSerializationUnexpectedValue" not in text:
         return exc
@@ -215,7 +215,7 @@ _FINITE: Final = {"ser_json_inf_nan": "constants"}
 
 
 def core_schema(annotation: object) -> CoreSchema:
-    """The core schema of what leaves under this annotation.
+    """Return the core schema of what leaves under this annotation.
 
     Raises:
         PydanticSchemaGenerationError: pydantic has none.
@@ -227,7 +227,7 @@ def core_schema(annotation: object) -> CoreSchema:
 
 
 def rewritten(schema: ReadableObject, config: JSONObject | None = None) -> Any:
-    """The core schema with bytes, untyped values and non-finite numbers as they are here.
+    """Return the core schema with bytes, untyped values and non-finite numbers as they are here.
 
     A model's own `ser_json_bytes`, `val_json_bytes` and `ser_json_inf_nan` stand.
     """
@@ -285,7 +285,7 @@ def _base64(schema: JSONObject, config: JSONObject) -> Any:
 
 
 def _literal(schema: JSONObject) -> Any:
-    """A literal of enum members takes their values from JSON, which pydantic refuses."""
+    """Let a literal of enum members take their values from JSON, which pydantic refuses."""
     members = [item for item in schema["expected"] if isinstance(item, enum.Enum)]
     if not members:
         return schema
@@ -298,7 +298,7 @@ def _literal(schema: JSONObject) -> Any:
 
 
 def _flag(schema: JSONObject) -> Any:
-    """A flag takes its numbers from the keys of a JSON object too, where they are texts."""
+    """Let a flag take its numbers from the keys of a JSON object too, where they are texts."""
     ref = schema.pop("ref", None)
     from_json: Any = cs.no_info_before_validator_function(_number_in, cast("Any", dict(schema)))
     return cs.json_or_python_schema(json_schema=from_json, python_schema=cast("Any", schema), ref=ref)
@@ -316,7 +316,7 @@ def _encoded(value: bytes) -> str:
 
 
 def _decoded(value: Any) -> Any:
-    """The bytes that a base64 text stands for, in either alphabet, with or without padding."""
+    """Return the bytes that a base64 text stands for, in either alphabet, with or without padding."""
     if not isinstance(value, str):
         return value
     text = value.rstrip("=").replace("-", "+").replace("_", "/")
@@ -327,7 +327,7 @@ def _decoded(value: Any) -> Any:
 
 
 def wrapped(core: ReadableObject, title: str) -> Any:
-    """An object with the title whose member `result` has this core schema."""
+    """Return an object with the title whose member `result` has this core schema."""
     if core["type"] == "definitions":
         return {**core, "schema": wrapped(core["schema"], title)}
     return cs.typed_dict_schema(
@@ -355,7 +355,7 @@ class _Generator(GenerateJsonSchema):
         return shown
 
     def enum_schema(self, schema: cs.EnumSchema) -> JSONObject:
-        """The values of an enum; those of a flag may be combined, so that no list has them all."""
+        """Return the values of an enum; those of a flag may be combined, so that no list has them all."""
         shown = super().enum_schema(schema)
         if issubclass(schema["cls"], enum.Flag):
             del shown["enum"]
@@ -363,7 +363,7 @@ class _Generator(GenerateJsonSchema):
         return shown
 
     def float_schema(self, schema: cs.FloatSchema) -> JSONObject:
-        """A number, or what the author's configuration writes for one that JSON does not have."""
+        """Return a number, or what the author's configuration writes for one that JSON does not have."""
         shown = super().float_schema(schema)
         instead = _INSTEAD.get(self._config.config_dict.get("ser_json_inf_nan", ""))
         if self.mode == "validation" or instead is None or schema.get("allow_inf_nan") is False:
@@ -371,13 +371,13 @@ class _Generator(GenerateJsonSchema):
         return {"anyOf": [shown, instead]}
 
     def ser_schema(self, schema: ReadableObject) -> JSONObject | None:
-        """What a serializer gives: anything, where its author did not declare it."""
+        """Return what a serializer gives: anything, where its author did not declare it."""
         shown = super().ser_schema(cast("Any", schema))
         unknown = shown is None and schema["type"] in ("function-plain", "function-wrap")
         return {} if unknown and is_of_author(schema["function"]) else shown
 
     def encode_default(self, dft: object) -> object:
-        """A default as the model reads it."""
+        """Return a default as the model reads it."""
         try:
             plain = to_builtins(dft, refuse)
         except Exception as exc:
@@ -395,7 +395,7 @@ _INSTEAD: Final[dict[str, JSONObject]] = {
 
 
 def json_schema(core: CoreSchema, mode: Mode) -> JSONObject:
-    """The JSON Schema of a core schema, by alias; a recursive root stands beside its `$defs`.
+    """Return the JSON Schema of a core schema, by alias; a recursive root stands beside its `$defs`.
 
     Raises:
         PydanticInvalidForJsonSchema: There is none.

@@ -292,13 +292,13 @@ class MCPServer:
         await self.server.publish(ToolsListChanged())
 
     def lint(self) -> list[Finding]:
-        """What a reader of the tools' schemas would trip over; empty when nothing."""
+        """Return what a reader of the tools' schemas would trip over; empty when nothing."""
         return [finding for tool in self._tools.values() for finding in findings(tool)]
 
     # --- use from Python ------------------------------------------------------------------------
 
     async def list_tools(self) -> list[t.Tool]:
-        """The tools as clients see them, in the order of registration."""
+        """Return the tools as clients see them, in the order of registration."""
         return [tool.listed for tool in self._tools.values()]
 
     async def call_tool(
@@ -392,7 +392,7 @@ class MCPServer:
         self.server.run(transport, **options)
 
     def streamable_http_app(self, **options: Unpack[HTTPKeywords]) -> HTTPApp:
-        """An ASGI app that serves over Streamable HTTP; options as `HTTPOptions`."""
+        """Return an ASGI app that serves over Streamable HTTP; options as `HTTPOptions`."""
         return self.server.streamable_http_app(**options)
 
     async def run_stdio_async(self, **options: Unpack[StdioKeywords]) -> None:

@@ -64,7 +64,7 @@ class HandlerPlan(msgspec.Struct, frozen=True):
 
 
 def inspect_function(function: Callable[..., object], name: str, kind: str = "tool") -> HandlerPlan:
-    """The plan of a function, method, partial or callable object.
+    """Return the plan of a function, method, partial or callable object.
 
     Raises:
         InvalidSignature: It takes `*args` or `**kwargs`, is a method without its object,
@@ -122,7 +122,7 @@ def inspect_function(function: Callable[..., object], name: str, kind: str = "to
 
 
 def _filled_in(annotation: object, owner: str) -> tuple[Injected | None, Resolve | None]:
-    """What fills a parameter in, if not the caller: something injected, or a resolver."""
+    """Return what fills a parameter in, if not the caller: something injected, or a resolver."""
     try:
         return _injected(annotation, owner), _resolver(annotation, owner)
     except NameError as exc:
@@ -140,13 +140,13 @@ def _resolver(annotation: object, owner: str) -> Resolve | None:
 
 
 def _wanted(annotation: object) -> object:
-    """What a resolver has to give: the annotation without the `Resolve`."""
+    """Return what a resolver has to give: the annotation without the `Resolve`."""
     meant = meaning(annotation)
     return meant._replace(said=tuple(item for item in meant.said if not isinstance(item, Resolve))).about(meant.bare)
 
 
 def _hides_resolver(parts: tuple[object, ...], above: tuple[object, ...]) -> bool:
-    """Whether a `Resolve` stands somewhere inside a type, where it means nothing."""
+    """Return whether a `Resolve` stands somewhere inside a type, where it means nothing."""
     for part in parts:
         if part in above or len(above) > _DEEPEST:
             continue
@@ -163,7 +163,7 @@ _DEEPEST: Final = 100
 
 
 def _injected(annotation: object, owner: str) -> Injected | None:
-    """What an annotation asks for; `Context | None` and `Context[T]` ask for a context."""
+    """Return what an annotation asks for; `Context | None` and `Context[T]` ask for a context."""
     asked = [arm for arm in arms(annotation) if meaning(arm).bare not in (None, types.NoneType)]
     cls = meaning(asked[0]).cls if len(asked) == 1 else None
     if cls is None:
@@ -186,7 +186,7 @@ def _own_context(cls: type[Context[object]], owner: str) -> type[Context[object]
 
 
 def _called(function: Callable[..., object]) -> Callable[..., object]:
-    """The function whose kind (async, generator) a call has."""
+    """Return the function whose kind (async, generator) a call has."""
     while isinstance(function, functools.partial):
         function = function.func
     if inspect.isroutine(function):
@@ -195,7 +195,7 @@ def _called(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _described(function: Callable[..., object]) -> Callable[..., object]:
-    """The function whose parameters, annotations and name a call has.
+    """Return the function whose parameters, annotations and name a call has.
 
     `inspect.signature` looks through the objects of class-based decorators, by their
     `__wrapped__`: what else describes the parameters has to come from the same function.
@@ -206,12 +206,12 @@ def _described(function: Callable[..., object]) -> Callable[..., object]:
 
 
 def _is_decorator(function: Callable[..., object]) -> bool:
-    """Whether it is an object around a function; functions made by `wraps` have annotations of their own."""
+    """Return whether it is an object around a function; functions made by `wraps` have annotations of their own."""
     return not inspect.isfunction(function) and not inspect.ismethod(function) and hasattr(function, "__wrapped__")
 
 
 def _is_object(function: Callable[..., object]) -> bool:
-    """Whether it is an object with `__call__`, which has its class's name only."""
+    """Return whether it is an object with `__call__`, which has its class's name only."""
     if isinstance(function, functools.partial) or _is_decorator(function):
         return False
     return getattr(function, "__name__", None) is None
@@ -230,7 +230,7 @@ def _bound_keywords(function: Callable[..., object]) -> set[str]:
 
 
 def type_hints(function: Callable[..., object], owner: str) -> JSONObject:
-    """The annotations of a callable, resolved.
+    """Return the annotations of a callable, resolved.
 
     Names that its module does not have are looked for in its closure and in the
     functions that are just running, where a local class may be.

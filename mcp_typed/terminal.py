@@ -130,7 +130,7 @@ def _choices(schema: JSONObject) -> list[str]:
 
 
 def _optional(kind: object) -> Any:
-    """The same, with nothing at all let through."""
+    """Return the same, with nothing at all let through."""
     convert = cast("Callable[[str], Any]", click.types.convert_type(kind))
 
     def read(text: str) -> Any:

@@ -169,7 +169,7 @@ class FunctionTool:
         return self._sent(ctx, value)
 
     def _sent(self, ctx: AnyContext, value: Any) -> Any:
-        """The result for a returned value, or what is wrong with it."""
+        """Return the result for a returned value, or what is wrong with it."""
         try:
             return scalar_result(value) if type(value) is self._scalar else self._returns.result(value)
         except ValidationError as exc:
@@ -215,7 +215,7 @@ _NAMES: Final = 10
 
 
 def _names_in(arguments: bytes | msgspec.Raw) -> str:
-    """The names of the first arguments that were sent, without their values."""
+    """Return the names of the first arguments that were sent, without their values."""
     try:
         names = list(itertools.islice(_named(arguments), _NAMES + 1))
     except (codec.ValidationError, codec.DecodeError):

@@ -35,7 +35,7 @@ def shown(error: BaseException, own: Path | None = None) -> str:
 
 
 def has_own_lines(error: BaseException, own: Path | None = None) -> bool:
-    """Whether the exception went through code of the author's."""
+    """Return whether the exception went through code of the author's."""
     return bool(_own_frames(traceback.extract_tb(error.__traceback__), own))
 
 

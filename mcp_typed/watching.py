@@ -73,7 +73,7 @@ def with_parts(schema: ReadableObject, change: Callable[[ReadableObject, str], o
 
 
 def is_of_author(function: object) -> bool:
-    """Whether a validator or serializer was written neither by pydantic nor here."""
+    """Return whether a validator or serializer was written neither by pydantic nor here."""
     return not _module_of(function).startswith(("pydantic", "mcp_typed.")) and repr(function) != _OF_PATTERNS
 
 
@@ -107,7 +107,7 @@ nulls: Final = Nulls()
 
 
 def is_sure(schema: ReadableObject) -> bool:
-    """Whether all values of a core schema are just what was validated, and are written by pydantic alone."""
+    """Return whether all values of a core schema are just what was validated, and are written by pydantic alone."""
     sure = not _is_source(schema)
 
     def look(inner: ReadableObject, name: str) -> ReadableObject:
@@ -120,7 +120,7 @@ def is_sure(schema: ReadableObject) -> bool:
 
 
 def _is_source(schema: ReadableObject) -> bool:
-    """Whether values that were not validated come from here."""
+    """Return whether values that were not validated come from here."""
     kind = schema["type"]
     return kind in _INSTANCES or (kind in _GIVING and is_of_author(schema["function"]["function"]))
 
@@ -150,13 +150,13 @@ def watched(schema: ReadableObject, unsure: bool = False) -> Any:
 
 
 def _gives_anything(serialization: Any) -> bool:
-    """Whether what a serializer gives was not validated; pydantic's own are given what was."""
+    """Return whether what a serializer gives was not validated; pydantic's own are given what was."""
     function = serialization.get("function")
     return function is not None and not _module_of(function).startswith("pydantic")
 
 
 def _counted_serialization(serialization: Any) -> Any:
-    """A serializer whose result, where nothing is known of it, has its `None` counted."""
+    """Return a serializer whose result, where nothing is known of it, has its `None` counted."""
     function = serialization.get("function")
     if not _gives_anything(serialization) or (serialization["type"] == "function-wrap" and not is_of_author(function)):
         return serialization
@@ -176,7 +176,7 @@ def _counted_serialization(serialization: Any) -> Any:
 
 
 def _may_be_none(schema: ReadableObject) -> bool:
-    """Whether `None` may be somewhere in the values of a core schema."""
+    """Return whether `None` may be somewhere in the values of a core schema."""
     found = schema["type"] in ("nullable", "none", "any", "literal", "definition-ref")
 
     def look(inner: Any, name: str) -> Any:
@@ -197,7 +197,7 @@ def _count_none(value: Any) -> int:
 
 
 def _looked_at(schema: ReadableObject) -> Any:
-    """The schema of a value that may not have been validated, with a look at what pydantic leaves out."""
+    """Return the schema of a value that may not have been validated, with a look at what pydantic leaves out."""
     own = schema.get("serialization")
     if own is not None:
         via_list = getattr(own.get("function"), "__name__", "") == "serialize_sequence_via_list"
@@ -221,7 +221,7 @@ def _looked_at(schema: ReadableObject) -> Any:
 
 
 def _with_look(schema: ReadableObject, look: Callable[[object], object]) -> Any:
-    """A schema whose values are given to a function before they are written."""
+    """Return a schema whose values are given to a function before they are written."""
     rest = {name: value for name, value in schema.items() if name != "ref"}
     return {**schema, "serialization": cs.plain_serializer_function_ser_schema(look, return_schema=cast("Any", rest))}
 
@@ -237,7 +237,7 @@ def _counted(value: object) -> object:
 
 
 def _look_at_instance(schema: ReadableObject) -> Callable[[object], object] | None:
-    """A look for members that a model lacks, which `model_construct` allows, and for those that are `None`.
+    """Return a look for members that a model lacks, which `model_construct` allows, and for those that are `None`.
 
     The members of a dataclass are read one by one: it need not be asked whether they exist.
     """
@@ -287,7 +287,7 @@ def _look_at_instance(schema: ReadableObject) -> Callable[[object], object] | No
 
 
 def _counting(read: Callable[[Any], Any], count: int) -> Callable[[object], object]:
-    """A look that counts which of these members are `None`, cheaper than one at each member."""
+    """Return a look that counts which of these members are `None`, cheaper than one at each member."""
 
     def look(value: object) -> object:
         members = read(value)
@@ -301,14 +301,14 @@ def _counting(read: Callable[[Any], Any], count: int) -> Callable[[object], obje
 
 
 def _is_nullable(field: Any) -> bool:
-    """Whether a member may be `None` and is written as it is."""
+    """Return whether a member may be `None` and is written as it is."""
     schema = _without_default(field["schema"])
     excluded = field.get("serialization_exclude") or "serialization_exclude_if" in field
     return schema["type"] == "nullable" and not excluded and not {"serialization", "ref"} & schema.keys()
 
 
 def _uncounted(schema: ReadableObject) -> Any:
-    """A schema of what may be `None`, which its instance counts."""
+    """Return a schema of what may be `None`, which its instance counts."""
     inner = schema["schema"]
     return {**schema, "schema": watched(inner, True) if schema["type"] == "nullable" else _uncounted(inner)}
 
@@ -439,12 +439,12 @@ def _reader(
 
 
 def _validator_of(cls: Any) -> Any:
-    """The class's own validator, for what stands where an instance of it should."""
+    """Return the class's own validator, for what stands where an instance of it should."""
     return getattr(cls, "__pydantic_validator__", None) or TypeAdapter(cls).validator
 
 
 def _fields_of(schema: ReadableObject) -> JSONObject:
-    """The members of an instance that are written, by the names of its attributes."""
+    """Return the members of an instance that are written, by the names of its attributes."""
     inner = schema["schema"]
     while "fields" not in inner:
         inner = inner["schema"]
@@ -465,7 +465,7 @@ def _members(value: Any, names: list[str]) -> JSONObject:
 
 
 def _with_members(value: Any, members: JSONObject) -> Any:
-    """The instance, or a copy of it where a member has become another."""
+    """Return the instance, or a copy of it where a member has become another."""
     missing = object()
     changed = {name: member for name, member in members.items() if getattr(value, name, missing) is not member}
     if not changed:

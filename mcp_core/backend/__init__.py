@@ -88,7 +88,7 @@ class Future(Protocol):
         ...
 
     async def wait(self) -> Any:
-        """The value, once it is there."""
+        """Return the value, once it is there."""
         ...
 
 
@@ -106,7 +106,7 @@ class Backend(Protocol):
         ...
 
     def create_future(self) -> Future:
-        """A new future."""
+        """Return a new future."""
         ...
 
     def call_soon(self, call: Callable[[], None], /) -> object:
@@ -150,7 +150,7 @@ def running_library() -> str:
 
 
 def has_running_loop() -> bool:
-    """Whether an event loop runs the caller."""
+    """Return whether an event loop runs the caller."""
     try:
         running_library()
     except RuntimeError:
@@ -159,7 +159,7 @@ def has_running_loop() -> bool:
 
 
 def is_cancellation(exc: BaseException) -> bool:
-    """Whether the running task is being cancelled, and this is how.
+    """Return whether the running task is being cancelled, and this is how.
 
     On asyncio a handler may raise `CancelledError` that was not requested;
     that is a failure of its own.
@@ -206,7 +206,7 @@ def current_task() -> object:
 
 
 def current_backend() -> Backend:
-    """The running loop's backend for waiters and calls, without jobs of its own."""
+    """Return the running loop's backend for waiters and calls, without jobs of its own."""
     if running_library() == "trio":
         from mcp_core.backend.trio import TrioBackend
 

@@ -90,7 +90,7 @@ class AsyncioBackend:
 
 
 def _task_maker(loop: asyncio.AbstractEventLoop) -> Callable[[Work], asyncio.Task[None]]:
-    """The cheapest way to a task: the loop's own only where somebody has made it another."""
+    """Return the cheapest way to a task: the loop's own only where somebody has made it another."""
     if loop.get_task_factory() is not None:
         return loop.create_task
     task: Any = asyncio.Task

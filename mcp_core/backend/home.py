@@ -18,7 +18,7 @@ _log = QueueLogger(__name__)
 
 
 def running_loop() -> Any:
-    """The loop that runs the caller: asyncio's, or the token of trio's.
+    """Return the loop that runs the caller: asyncio's, or the token of trio's.
 
     Raises:
         RuntimeError: Neither does.
@@ -44,14 +44,14 @@ class Home:
         self._loop = weakref.ref(running_loop())  # weak: a loop that ended is no reason to keep it
 
     def is_here(self) -> bool:
-        """Whether the caller runs on it."""
+        """Return whether the caller runs on it."""
         try:
             return self._loop() is running_loop()
         except RuntimeError:
             return False
 
     def is_over(self) -> bool:
-        """Whether it will never make a call again, as far as anybody can tell."""
+        """Return whether it will never make a call again, as far as anybody can tell."""
         loop = self._loop()
         return loop is None or (hasattr(loop, "is_closed") and loop.is_closed())
 

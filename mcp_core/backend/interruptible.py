@@ -101,7 +101,7 @@ def start_eagerly(work: Coroutine[object, object, object]) -> tuple[bool, object
 
 
 def supports_eager_start() -> bool:
-    """Whether a first step may be made before the work becomes interruptible.
+    """Return whether a first step may be made before the work becomes interruptible.
 
     On trio not: the scope that interrupts it has to be open before those of the work.
     """

@@ -60,7 +60,7 @@ class ResponseCache:
 
     @staticmethod
     def key(method: str, params: object) -> tuple[str, bytes] | None:
-        """What makes two requests the same: method and params, `_meta` aside.
+        """Return what makes two requests the same: method and params, `_meta` aside.
 
         `None` for a round of a call that asks for input: its result is for this call alone (R-CACHE-05).
         """
@@ -70,7 +70,7 @@ class ResponseCache:
         return method, codec.canonical({name: value for name, value in shown.items() if name != "_meta"})
 
     def get(self, key: tuple[str, bytes]) -> Raw | None:
-        """A response that still holds."""
+        """Return a response that still holds."""
         found = self._kept.get(key)
         if found is None:
             return None
@@ -81,7 +81,7 @@ class ResponseCache:
         return found[1]
 
     def changes(self, method: str) -> int:
-        """How often what the method answers has changed; to be asked before the request."""
+        """Return how often what the method answers has changed; to be asked before the request."""
         return self._changes.get(method, 0)
 
     def put(self, key: tuple[str, bytes], answer: Raw, ttl_ms: float, changes: int | None = None) -> None:

@@ -50,7 +50,7 @@ class Callbacks(msgspec.Struct):
     sampling: t.SamplingCapability | None = None
 
     def capabilities(self) -> t.ClientCapabilities:
-        """What the client declares because of them."""
+        """Return what the client declares because of them."""
         return t.ClientCapabilities(
             elicitation=None if self.elicit is None else t.ElicitationCapability(form={}, url={}),
             sampling=None if self.sample is None else (self.sampling or t.SamplingCapability()),
@@ -58,7 +58,7 @@ class Callbacks(msgspec.Struct):
         )
 
     async def answer(self, ctx: ClientRequestContext, params: object) -> object:
-        """The result of one of the three methods; `params` is its JSON form.
+        """Return the result of one of the three methods; `params` is its JSON form.
 
         Raises:
             MCPError: The client does not do this, the params are wrong, or a callback

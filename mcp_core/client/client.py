@@ -516,7 +516,7 @@ class Client:
         return result
 
     async def _all_tools(self) -> AsyncGenerator[list[t.Tool], None]:
-        """The tools, page by page: `MAX_PAGES` at most, and none twice."""
+        """Yield the tools, page by page: `MAX_PAGES` at most, and none twice."""
         cursor: str | None = None
         seen: set[str | None] = set()
         while cursor not in seen and len(seen) < MAX_PAGES:
@@ -565,7 +565,7 @@ class Client:
         await self._request("ping", None)
 
     async def discover(self) -> t.DiscoverResult:
-        """What the server is and serves (2026-07-28)."""
+        """Return what the server is and serves (2026-07-28)."""
         return cast("t.DiscoverResult", await self._request("server/discover", t.RequestParams()))
 
     async def set_logging_level(self, level: t.LoggingLevel) -> None:
@@ -792,7 +792,7 @@ class Client:
             self._notifications.put(size, sink, *values)
 
     def _ended_subscription(self, params: JSONObject) -> bool:
-        """Whether the server has ended a subscription of ours (R-SUB-08)."""
+        """Return whether the server has ended a subscription of ours (R-SUB-08)."""
         subscription = self._subscriptions.get(our_request_id(params.get("requestId")) or 0)
         if subscription is None:
             return False
@@ -820,13 +820,13 @@ class _Responder:
 
 
 def _meta_of(params: object) -> JSONObject | None:
-    """The `_meta` of params that a server has made, if it is one."""
+    """Return the `_meta` of params that a server has made, if it is one."""
     meta: object = params.get("_meta") if codec.is_object(params) else None
     return meta if codec.is_object(meta) else None
 
 
 def _error_answer(request_id: RequestId, error: MCPError) -> bytes:
-    """The response that an error is; one that cannot be encoded, for what a callback put in it, without its data."""
+    """Return the error response; without its data where a callback put in what cannot be encoded."""
     try:
         return encode_error(request_id, error)
     except Exception as exc:

@@ -88,7 +88,7 @@ class Subscription:
         self._news.set()
 
     def _is_wanted(self, event: Event) -> bool:
-        """Whether it was asked for and acknowledged. A resource within one that was counts, too (R-RES-11)."""
+        """Return whether it was asked for and acknowledged. A resource within one that was counts, too (R-RES-11)."""
         if self.honoured is None:
             return False
         filters = (self._asked, self.honoured)
@@ -154,7 +154,7 @@ class Subscription:
 
 
 def _is_within(uri: str, subscribed: list[str]) -> bool:
-    """Whether a resource is one of these, or below one of them."""
+    """Return whether a resource is one of these, or below one of them."""
     return any(
         uri == known or (uri.startswith(known) and (known[-1:] in "/:#?" or uri[len(known)] in "/?#"))
         for known in subscribed

@@ -145,7 +145,7 @@ class _Comparison:
         self._validate: Callable[[object], None] = validator.validate
 
     def fault(self, content: object) -> str | None:
-        """What is wrong with a value, if anything is, and can be found out."""
+        """Return what is wrong with a value, if anything is, and can be found out."""
         data = codec.encode(content)
         if len(data) > MAX_VALUE:
             return None
@@ -189,7 +189,7 @@ def _path(steps: Iterable[str | int]) -> str:
 
 @lru_cache(maxsize=1)
 def _load() -> object:
-    """The library; `None` where it is not installed."""
+    """Return the library; `None` where it is not installed."""
     try:
         return import_module("jsonschema_rs")
     except ImportError:

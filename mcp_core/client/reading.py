@@ -49,7 +49,7 @@ class _Probe(msgspec.Struct, rename="camel"):
 
 
 def read_result(raw: Raw, kind: object, method: str) -> object:
-    """The result of a method, or the `InputRequiredResult` in its place.
+    """Return the result of a method, or the `InputRequiredResult` in its place.
 
     Raises:
         InvalidResult: It is neither, or of an unknown `resultType`.
@@ -81,7 +81,7 @@ def _second_reading(raw: Raw, kind: object, method: str, fault: Exception) -> ob
 
 
 def _mended(data: JSONObject, method: str) -> JSONObject:
-    """A result without those of its faults that it can be read in spite of."""
+    """Return a result without those of its faults that it can be read in spite of."""
     data = {name: value for name, value in data.items() if name not in _HINTS or _HINTS[name](value)}
     if "ttlMs" in data:
         data["ttlMs"] = int(data["ttlMs"])
@@ -94,7 +94,7 @@ def _mended(data: JSONObject, method: str) -> JSONObject:
 
 
 def _readable(entries: list[object], kind: object, method: str) -> list[object]:
-    """The entries of a list that can be read; a tool is so without hints that are none."""
+    """Return the entries of a list that can be read; a tool is so without hints that are none."""
     kept: list[object] = []
     for entry in entries:
         if _fits(entry, kind):

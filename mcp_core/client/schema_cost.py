@@ -241,7 +241,7 @@ def _is_small(number: object) -> bool:
 
 
 def _size(value: object) -> int:
-    """How many values there are in a plain JSON value."""
+    """Return how many values there are in a plain JSON value."""
     waiting, size = [value], 0
     while waiting:
         node = waiting.pop()

@@ -65,7 +65,7 @@ class Raised:
 
 
 def opener(target: Target, raised: Raised | None) -> Callable[[Backend], Any]:
-    """What opens the connection to a target.
+    """Return what opens the connection to a target.
 
     Raises:
         TypeError: There is no way to connect to it.
@@ -89,7 +89,7 @@ def opener(target: Target, raised: Raised | None) -> Callable[[Backend], Any]:
 
 
 def server_of(target: Any) -> Server[object] | None:
-    """The server that this is, or has as its `server`."""
+    """Return the server that this is, or has as its `server`."""
     for candidate in (target, getattr(target, "server", None)):
         if isinstance(candidate, Server):
             return cast("Server[Any]", candidate)

@@ -62,7 +62,7 @@ class LineSplitter:
         self._head: bytes | None = None  # first bytes of a line over the limit, whose rest is dropped; else `None`
 
     def feed(self, chunk: bytes) -> tuple[list[bytes], list[bytes]]:
-        """The lines that this chunk completes, and the heads of those that were too long."""
+        """Return the lines that this chunk completes, and the heads of those that were too long."""
         if b"\n" not in chunk:
             self._append(chunk)
             return [], []
@@ -80,7 +80,7 @@ class LineSplitter:
         return lines, refused
 
     def end(self) -> tuple[list[bytes], list[bytes]]:
-        """What stands after the last newline: a message too, if it is one."""
+        """Return what stands after the last newline: a message too, if it is one."""
         lines: list[bytes] = []
         refused: list[bytes] = []
         self._finish(lines, refused)

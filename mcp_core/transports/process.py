@@ -129,7 +129,7 @@ class ProcessChannel(LineChannel):
             inner.ended(why)
 
     async def _why(self) -> str:
-        """How the process has ended, for the text of an error. It closes its output a moment before it does."""
+        """Return how the process has ended, for the text of an error. It closes its output a moment before it does."""
         if not await _comes_true(lambda: self.closing or _has_ended(self._process), _SETTLES):
             return f"the server {self._command!r} closed its output, and runs on"
         status = _exit_status(self._process)
@@ -192,7 +192,7 @@ class _Tee:
         os.close(self._fd)
 
     async def said(self) -> str:
-        """The last lines, as the end of a sentence."""
+        """Return the last lines, as the end of a sentence."""
         await self.settled()
         lines = bytes(self._tail).decode("utf-8", "replace").splitlines()
         last = [shown(line, 500) for line in lines if line.strip()][-STDERR_LINES:]
@@ -308,7 +308,7 @@ async def _comes_true(what: Callable[[], bool], seconds: float) -> bool:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the process has ended. It stays a zombie, or its number could become another's."""
+    """Return whether the process has ended. It stays a zombie, or its number could become another's."""
     if process.returncode is not None:
         return True
     if sys.platform == "win32" or not hasattr(os, "waitid"):
@@ -320,7 +320,7 @@ def _has_ended(process: subprocess.Popen[bytes]) -> bool:
 
 
 def _is_alive(process: subprocess.Popen[bytes]) -> bool:
-    """Whether the process runs, or anything in its group. A zombie does not, and may stay for ever."""
+    """Return whether the process runs, or anything in its group. A zombie does not, and may stay for ever."""
     if not _has_ended(process):
         return True
     if sys.platform == "win32":
@@ -347,7 +347,7 @@ def _runs_in_group(entry: str, group: int) -> bool:
 
 
 def _exit_status(process: subprocess.Popen[bytes]) -> int | None:
-    """The status of a process that has ended: negative for a signal."""
+    """Return the status of a process that has ended: negative for a signal."""
     if process.returncode is not None or sys.platform == "win32" or not hasattr(os, "waitid"):
         return process.poll()
     try:

@@ -154,7 +154,7 @@ class Prepared(Generic[R_co]):
         return self._same_for_all
 
     def kept(self, key: Hashable) -> tuple[bytes, bytes] | None:
-        """The bytes kept under this key, if any: a result and its tail."""
+        """Return the bytes kept under this key, if any: a result and its tail."""
         return self._bytes.get(key)
 
     def keep(self, key: Hashable, encoded: tuple[bytes, bytes]) -> None:

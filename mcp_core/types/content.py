@@ -67,7 +67,7 @@ def text_block(text: str) -> TextContent:
 
 
 def text_blocks(texts: Iterable[str]) -> list[TextContent]:
-    """A text block for each of these, without a call of Python's for each."""
+    """Return a text block for each of these, without a call of Python's for each."""
     return [_construct(TextContent, text=text) for text in texts]
 
 
@@ -144,7 +144,7 @@ class AnyResourceContents(ResourceContents, kw_only=True):
     blob: str | None = None
 
     def settled(self) -> TextResourceContents | BlobResourceContents:
-        """The contents in the type of their kind; `ValueError` when they are of none."""
+        """Return the contents in the type of their kind; `ValueError` when they are of none."""
         common: JSONObject = {"uri": self.uri, "mime_type": self.mime_type, "_meta": self._meta}
         if self.blob is not None:
             return BlobResourceContents(blob=self.blob, **common)

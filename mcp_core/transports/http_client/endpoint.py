@@ -170,7 +170,7 @@ class Endpoint:
 
 
 def _elsewhere(response: httpx2.Response) -> httpx2.URL | None:
-    """Where a redirect that may be followed leads: to the same origin, with the same method and body."""
+    """Return where a redirect that may be followed leads: to the same origin, with the same method and body."""
     request = response.next_request
     if response.status_code not in _FOLLOWED or request is None:
         return None
@@ -181,7 +181,7 @@ def _elsewhere(response: httpx2.Response) -> httpx2.URL | None:
 
 
 def without_secrets(url: str) -> str:
-    """A URL, possibly relative, without its user and its query, cut at a length."""
+    """Return a URL, possibly relative, without its user and its query, cut at a length."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -191,13 +191,13 @@ def without_secrets(url: str) -> str:
 
 
 def is_stream(response: httpx2.Response) -> bool:
-    """Whether it brings events."""
+    """Return whether it brings events."""
     content_type: str = response.headers.get("content-type", "")
     return content_type.partition(";")[0].strip().lower() == "text/event-stream"
 
 
 async def body_of(response: httpx2.Response) -> bytes:
-    """The whole body.
+    """Return the whole body.
 
     Raises:
         InvalidResult: It is larger than any message may be.
@@ -240,7 +240,7 @@ async def discard(response: httpx2.Response, seconds: float = RESPONSE_ENDS) -> 
 
 
 def describe(exc: Exception) -> str:
-    """What went wrong, in one line."""
+    """Return what went wrong, in one line."""
     if isinstance(exc, MCPCoreError):
         return str(exc)
     if type(exc).__name__ in ("UnsupportedProtocol", "InvalidURL"):

@@ -44,7 +44,7 @@ class Headers:
         self._header_parameters = header_parameters
 
     def of(self, frame: Frame) -> dict[str, str]:
-        """The headers of one message.
+        """Return the headers of one message.
 
         Raises:
             LocalProtocolError: An argument does not fit into the header that repeats it.
@@ -59,7 +59,7 @@ class Headers:
         return headers
 
     def _named(self, frame: Request | Notification) -> dict[str, str]:
-        """What is called, and for a tool the parameters arguments."""
+        """Return what is called, and for a tool the parameters arguments."""
         row = METHODS.get(frame.method)
         member = (row.name_field if row is not None else None) or _NAMED_BY_EXTENSIONS.get(frame.method)
         if member is None:
@@ -73,7 +73,7 @@ class Headers:
         return headers
 
     def _parameters(self, tool: object, arguments: object) -> dict[str, str]:
-        """The parameters arguments of a call (R-HTTP-23)."""
+        """Return the parameters arguments of a call (R-HTTP-23)."""
         headers: dict[str, str] = {}
         for path, name in self._header_parameters.of(str(tool)).items():
             text = _text(argument_at(arguments, path))
@@ -93,7 +93,7 @@ def _check_size(headers: dict[str, str]) -> None:
 
 
 def _text(given: object) -> str | None:
-    """An argument as a header says it; `None` for what no header says."""
+    """Return an argument as a header says it; `None` for what no header says."""
     if isinstance(given, str):
         return given
     if isinstance(given, bool):
@@ -106,7 +106,7 @@ def _text(given: object) -> str | None:
 
 
 def _value(text: str) -> str:
-    """A value made fit for a header (R-HTTP-18)."""
+    """Return a value made fit for a header (R-HTTP-18)."""
     plain = all(char == "\t" or " " <= char <= "~" for char in text) and text == text.strip(" \t")
     if plain and not (text.startswith("=?base64?") and text.endswith("?=")):
         return text

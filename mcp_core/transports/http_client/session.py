@@ -61,7 +61,7 @@ class SessionState:
         self.version = agreed_version(frame) if isinstance(frame, Response) else None
 
     def stated(self, frame: Request | Notification) -> str | None:
-        """The revision that a message of the stateless era is of; `None` in the handshake era."""
+        """Return the revision that a message of the stateless era is of; `None` in the handshake era."""
         version = (read_meta(frame.params) or {}).get(request_meta.PROTOCOL_VERSION)
         if isinstance(version, str):
             self._modern = version
@@ -69,11 +69,11 @@ class SessionState:
         return self._modern if self.version is None and isinstance(frame, Notification) else None
 
     def is_modern(self, request: Request) -> bool:
-        """Whether a request is one of the stateless era."""
+        """Return whether a request is one of the stateless era."""
         return self.stated(request) is not None
 
     def headers(self) -> dict[str, str]:
-        """What every HTTP request in the session says (R-HTTPL-10, R-HTTPL-12)."""
+        """Return what every HTTP request in the session says (R-HTTPL-10, R-HTTPL-12)."""
         headers: dict[str, str] = {}
         if self.session_id is not None:
             headers[SESSION_ID] = self.session_id
@@ -82,7 +82,7 @@ class SessionState:
         return headers
 
     def messages_in(self, text: bytes) -> list[bytes]:
-        """The messages of a body or an event: one, or in 2025-03-26 an array of them."""
+        """Return the messages of a body or an event: one, or in 2025-03-26 an array of them."""
         if self.version == V2025_03_26 and len(text) <= MAX_BATCH and is_batch(text):
             try:
                 return [bytes(message) for message in _array(text)]
@@ -92,7 +92,7 @@ class SessionState:
 
 
 def checked_session_id(given: str | None) -> str | None:
-    """A session id as it may be sent back (R-HTTPL-09).
+    """Return a session id as it may be sent back (R-HTTPL-09).
 
     Raises:
         InvalidResult: It is too long, or more than visible ASCII.
@@ -104,7 +104,7 @@ def checked_session_id(given: str | None) -> str | None:
 
 
 def agreed_version(frame: Response) -> str | None:
-    """The revision that the response to `initialize` settles."""
+    """Return the revision that the response to `initialize` settles."""
     result: object = codec.decode_any(frame.result)
     version = result.get("protocolVersion") if codec.is_object(result) else None
     return version if isinstance(version, str) else None

@@ -62,7 +62,7 @@ class ListedHeaderParameters:
         self._warnings = RateLimitedWarnings(_log)
 
     def of(self, tool: str) -> HeaderParameters:
-        """Those of one tool; none where it is not known."""
+        """Return those of one tool; none where it is not known."""
         return self._header_parameters.get(tool, _NONE)
 
     def read(self, answer: bytes) -> bytes:
@@ -150,6 +150,6 @@ _page: Final[codec.Decoder[_Page]] = codec.decoder(_Page)
 
 
 def _cursor(answer: bytes) -> str | None:
-    """Where a list goes on."""
+    """Return where a list goes on."""
     frame = decode_frame(answer)
     return _page(frame.result).next_cursor if isinstance(frame, Response) else None

@@ -13,7 +13,7 @@ __all__ = ["addresses", "say_where"]
 
 
 def addresses(sockets: Iterable[socket.socket], path: str, *, encrypted: bool) -> list[str]:
-    """The URLs of what listens here, with the ports that the system chose."""
+    """Return the URLs of what listens here, with the ports that the system chose."""
     found: list[str] = []
     for each in sockets:
         name = each.getsockname()

@@ -43,7 +43,7 @@ class BearerGuard:
         self._seen_to_raise: set[str] = set()  # kinds of exceptions that were logged with their traceback: one each
 
     def publishes_at(self, *paths: str, mounted: bool = False) -> bool:
-        """Whether the metadata is to be found at one of these, as they are seen here.
+        """Return whether the metadata is to be found at one of these, as they are seen here.
 
         A proxy may have taken a prefix off. What is `mounted` for nothing else is asked at the mount's own path, too.
         """
@@ -68,7 +68,7 @@ class BearerGuard:
         return codec.encode(shown)
 
     async def check(self, head: ParsedHeaders) -> AccessToken:
-        """The caller's token.
+        """Return the caller's token.
 
         Raises:
             Refused: There is none (401), it is malformed (400), not good (401), or good for too
@@ -98,7 +98,7 @@ class BearerGuard:
         return access
 
     async def _verified(self, token: str) -> AccessToken | None:
-        """What the author's verifier says of a token.
+        """Return what the author's verifier says of a token.
 
         Raises:
             Refused: It fails (500), which may be for what a stranger has sent: so it is logged at length once.
@@ -118,7 +118,7 @@ class BearerGuard:
         return access  # type: ignore[no-any-return]
 
     def step_up(self, scopes: tuple[str, ...]) -> Header:
-        """The challenge to a caller whose token is good, but not for what it asks for (R-AUTH-06)."""
+        """Return the challenge to a caller whose token is good, but not for what it asks for (R-AUTH-06)."""
         needed = [*self._settings.required_scopes, *scopes]
         return self._header("the token's scope is too small", "insufficient_scope", list(dict.fromkeys(needed)))
 
@@ -144,7 +144,7 @@ _STATUS: Final = {400: "Unauthorized", 401: "Unauthorized", 403: "Forbidden"}
 
 
 def _canonical(url: str) -> str | None:
-    """A server's address as addresses are compared; `None` for what is none (R-AUTH-19).
+    """Return a server's address as addresses are compared; `None` for what is none (R-AUTH-19).
 
     Scheme and host are in lower case, there is no slash at the end and never a fragment.
     """

@@ -32,7 +32,7 @@ def _shown(value: Any) -> str:
 
 
 def positive(option: str, value: Any, unit: str) -> int:
-    """A whole number of something, at least 1."""
+    """Return a whole number of something, at least 1."""
     wanted = f"{option} must be a positive number of {unit}; got {_shown(value)}"
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError(wanted)

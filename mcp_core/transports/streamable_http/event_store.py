@@ -23,7 +23,7 @@ class EventStore(Protocol):
         ...
 
     async def replay_events_after(self, event_id: str) -> tuple[str, list[tuple[str, bytes]]] | None:
-        """The stream of this event, and its later events in order; `None` if it is not known."""
+        """Return the stream of this event, and its later events in order; `None` if it is not known."""
         ...
 
 
@@ -111,7 +111,7 @@ class InMemoryEventStore:
         return next(iter(self._events.values()))
 
     def _giving_way(self) -> _Session:
-        """The session whose oldest event goes."""
+        """Return the session whose oldest event goes."""
         oldest = self._oldest().session
         if self._largest is None or self._largest.bytes < self._enough:
             if self._until_search > 0:
@@ -135,7 +135,7 @@ class InMemoryEventStore:
             del self._streams[event.stream_id]
 
     async def replay_events_after(self, event_id: str) -> tuple[str, list[tuple[str, bytes]]] | None:
-        """The stream of this event, and its later events."""
+        """Return the stream of this event, and its later events."""
         known = self._events.get(event_id)
         if known is None:
             return None

@@ -77,7 +77,7 @@ class Guard:
         ]
 
     def admit(self, scope: Scope) -> ParsedHeaders:
-        """The header lines of a request that is let in.
+        """Return the header lines of a request that is let in.
 
         Raises:
             Refused: The host (421) or the origin (403) is not let in, or the lines are too many or too
@@ -92,7 +92,7 @@ class Guard:
         return self._read(scheme, lines) if head is None else head
 
     def _read(self, scheme: str, lines: tuple[Header, ...]) -> ParsedHeaders:
-        """The head of lines that are not known as they are."""
+        """Return the head of lines that are not known as they are."""
         if len(lines) > MAX_HEADERS:
             raise Refused(431, InvalidRequest(f"there are more than {MAX_HEADERS} headers"))
         others = [line for line in lines if line[0] not in KEPT]
@@ -153,7 +153,7 @@ def _matches(value: str, pattern: str, port: str) -> bool:
 
 
 def _is_same(origin: bytes, host: bytes | None) -> bool:
-    """Whether a page of this very server calls, under a host that has been let in.
+    """Return whether a page of this very server calls, under a host that has been let in.
 
     An origin has no path (RFC 6454, 7.1). No URL parser: those raise for some texts, and keep all they see.
     """
@@ -178,7 +178,7 @@ _MOST_SHOWN: Final = 200
 
 
 def shown(value: bytes | None) -> str:
-    """A header's value, for people to read; of a long one its beginning."""
+    """Return a header's value, for people to read; of a long one its beginning."""
     if value is None:
         return "(none)"
     text = value[: _MOST_SHOWN + 1].decode("latin-1").strip().lower()

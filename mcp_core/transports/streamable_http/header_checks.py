@@ -86,7 +86,7 @@ def check_notification(head: ParsedHeaders, notification: Notification, claimed:
 
 
 def cut(text: str) -> str:
-    """A text of a client's, as long as a message of ours may repeat it."""
+    """Return a text of a client's, as long as a message of ours may repeat it."""
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 
@@ -102,7 +102,7 @@ def _check_name(value: bytes | None, request: Request, member: str) -> None:
 
 
 def name_in(params: Raw, member: str) -> str | None:
-    """What the params have in the member that `Mcp-Name` repeats; `None` if that is no text."""
+    """Return what the params have in the member that `Mcp-Name` repeats; `None` if that is no text."""
     try:
         named = codec.decode_any(getattr(_named(params), member))
     except (codec.ValidationError, codec.DecodeError):
@@ -137,7 +137,7 @@ def check_parameters(head: ParsedHeaders, params: Raw, parameters: Mapping[tuple
 
 
 def _agrees(text: str, given: object) -> bool:
-    """Whether a header says exactly what the argument is."""
+    """Return whether a header says exactly what the argument is."""
     if isinstance(given, bool):
         return text == ("true" if given else "false")
     if isinstance(given, int | float):
@@ -146,7 +146,7 @@ def _agrees(text: str, given: object) -> bool:
 
 
 def _is_number(text: str, given: int | float) -> bool:
-    """Whether a decimal number is this one. As floats, integers beyond 2**53 would be their neighbours too."""
+    """Return whether a decimal number is this one. As floats, integers beyond 2**53 would be their neighbours too."""
     if isinstance(given, float) and not given.is_integer():
         return math.isfinite(given) and float(text) == given
     if isinstance(given, int) and given.bit_length() > _MOST_BITS:
@@ -168,7 +168,7 @@ _END: Final = b"?="
 
 
 def _decoded(name: bytes, value: bytes) -> str:
-    """A value as it was before it was made fit for a header (R-HTTP-18, R-HTTP-19)."""
+    """Return a value as it was before it was made fit for a header (R-HTTP-18, R-HTTP-19)."""
     value = value.strip(b" \t")
     if value.startswith(_BEGIN) and value.endswith(_END):
         try:

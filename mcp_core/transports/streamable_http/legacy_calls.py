@@ -39,7 +39,7 @@ _cancelled: codec.Decoder[t.CancelledNotificationParams] = codec.decoder(t.Cance
 
 
 def stated_revision(service: HTTPService, exchange: Exchange, request_id: RequestId | None) -> str | None:
-    """What the version header says, if it is sent.
+    """Return what the version header says, if it is sent.
 
     Raises:
         Refused: It names a revision that is not served.
@@ -56,7 +56,7 @@ def stated_revision(service: HTTPService, exchange: Exchange, request_id: Reques
 
 
 def start_call(peer: LegacyPeer, call: InboundCall) -> bytes | InboundCall:
-    """The response, or the call if its handler waits. `peer.failure` is the error in the response, if it is one."""
+    """Return the response, or the call if its handler suspends. Sets `peer.failure` where the response is an error."""
     answer = call.dispatcher.start(call)
     if isinstance(answer, InboundCall) and supports_eager_start():
         answer = call.start_eagerly() or call
@@ -77,7 +77,7 @@ async def await_call(service: HTTPService, peer: LegacyPeer, call: InboundCall) 
 
 
 async def handle_request(service: HTTPService, peer: LegacyPeer, frame: Request) -> bytes | None:
-    """The response to a request; `None` if its client cancelled it.
+    """Return the response to a request; `None` if its client cancelled it.
 
     Raises:
         Refused: It is of the stateless era by its own word, however that is spelt: its headers were not compared

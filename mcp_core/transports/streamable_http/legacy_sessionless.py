@@ -36,7 +36,7 @@ _SPECIAL: Final = ("initialize", "resources/subscribe", "resources/unsubscribe")
 
 
 def assumed_handshake(service: HTTPService, exchange: Exchange, request_id: Any) -> Handshake:
-    """What a client must have agreed on, with whomever.
+    """Return the handshake that a client without a session must have made earlier.
 
     Raises:
         Refused: The revision is not served: the one that it states, or the one that not

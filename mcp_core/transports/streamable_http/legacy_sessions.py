@@ -127,7 +127,7 @@ async def post_batch(service: HTTPService, exchange: Exchange, body: bytes, auth
 
 
 async def _element(service: HTTPService, peer: LegacyPeer, frame: Frame) -> bytes | None:
-    """The response to one message of an array, if it has one."""
+    """Return the response to one message of an array, if it has one."""
     if isinstance(frame, Malformed):
         return encode_error(frame.id, frame.error) if frame.answerable else None
     if not isinstance(frame, Request):
@@ -193,7 +193,7 @@ async def delete_session(service: HTTPService, exchange: Exchange, auth: AccessT
 
 
 def _session(service: HTTPService, exchange: Exchange, auth: AccessToken | None, *, request_id: Any) -> HTTPSession:
-    """The session that a request belongs to."""
+    """Return the session that a request belongs to."""
     stated_revision(service, exchange, request_id)
     session_id = exchange.parsed_headers.text(SESSION_ID)
     if session_id is None:
@@ -238,7 +238,7 @@ _RETRY: Final[Header] = (b"retry-after", b"10")
 
 
 def _primes(session: HTTPSession) -> bool:
-    """Whether the client knows events without a message, which came with 2025-11-25."""
+    """Return whether the client knows events without a message, which came with 2025-11-25."""
     return session.handshake is not None and session.handshake.revision >= V2025_11_25
 
 

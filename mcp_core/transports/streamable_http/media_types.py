@@ -26,7 +26,7 @@ _BOTH: Final = Accepted(True, True)
 
 @lru_cache(maxsize=128)
 def accepted(value: bytes | None) -> Accepted:
-    """What an `Accept` header lets a response be; without one, anything (RFC 9110, 12.5.1)."""
+    """Return what an `Accept` header lets a response be; without one, anything (RFC 9110, 12.5.1)."""
     if value is None or not value.strip():
         return _BOTH
     ranges = [_range(part) for part in value.decode("latin-1").lower().split(",") if part.strip()]
@@ -43,7 +43,7 @@ def _range(part: str) -> tuple[str, float]:
 
 
 def _quality(ranges: list[tuple[str, float]], wanted: str) -> float:
-    """The weight of a type: the most specific range that matches it decides."""
+    """Return the weight of a type: the most specific range that matches it decides."""
     for name in (wanted, f"{wanted.partition('/')[0]}/*", "*/*"):
         found = [quality for pattern, quality in ranges if pattern == name]
         if found:
@@ -53,7 +53,7 @@ def _quality(ranges: list[tuple[str, float]], wanted: str) -> float:
 
 @lru_cache(maxsize=128)
 def is_json(value: bytes | None) -> bool:
-    """Whether a `Content-Type` says JSON in UTF-8."""
+    """Return whether a `Content-Type` says JSON in UTF-8."""
     if value is None:
         return False
     name, *parameters = (piece.strip().lower() for piece in value.decode("latin-1").split(";"))

@@ -47,7 +47,7 @@ CLAIM: Final = request_meta.PROTOCOL_VERSION.encode()
 
 
 def claims_modern(params: Raw) -> bool:
-    """Whether a message is of the stateless era by its own word."""
+    """Return whether a message is of the stateless era by its own word."""
     try:
         meta = read_meta(params)
     except (codec.ValidationError, codec.DecodeError):
@@ -56,7 +56,7 @@ def claims_modern(params: Raw) -> bool:
 
 
 def malformed(frame: Malformed, body: bytes) -> Refused:
-    """The refusal of a body that is no message."""
+    """Return the refusal of a body that is no message."""
     if not body.strip():
         return Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
     return Refused(400, frame.error, request_id=frame.id)
@@ -123,7 +123,7 @@ async def _check_parameters(service: HTTPService, exchange: Exchange, peer: Mode
 
 
 def _is_routed(head: ParsedHeaders, call: InboundCall) -> bool:
-    """Whether the headers repeat plainly what the body says. Those that do not need a closer look."""
+    """Return whether the headers repeat plainly what the body says. Those that do not need a closer look."""
     handler = call.handler
     if head.version != call.ctx.protocol_version or head.method != call.request.method:
         return False
@@ -154,7 +154,7 @@ async def _watched(service: HTTPService, peer: ModernPeer, waiting: Any, request
 
 
 def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes) -> Request:
-    """The request, if it may run.
+    """Return the request, if it may run.
 
     Raises:
         Refused: The body is no message or a response, the request is of the other era, `_meta`

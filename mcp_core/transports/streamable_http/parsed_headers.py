@@ -105,7 +105,7 @@ class ParsedHeaders:
         return self._texts
 
     def extended(self, lines: tuple[Header, ...], others: Sequence[Header]) -> ParsedHeaders | None:
-        """The head of these lines, which are its own and `others`; `None` if a name of those is repeated.
+        """Return the head of these lines, which are its own and `others`; `None` if a name of those is repeated.
 
         Nothing that a head says of itself depends on the others: see `KEPT`.
         """

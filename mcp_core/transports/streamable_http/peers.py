@@ -35,7 +35,7 @@ __all__ = ["ModernPeer", "SessionPeer", "SessionlessPeer", "SilentPeer", "challe
 
 
 def challenge_status(service: HTTPService, answer: HTTPResponse, failure: Failure) -> int:
-    """The status that a response with this error has; a challenge is put in its headers (R-AUTH-06)."""
+    """Return the status that a response with this error has; a challenge is put in its headers (R-AUTH-06)."""
     if service.bearer is None or not failure.scopes:
         return 200
     answer.headers = (*answer.headers, service.bearer.step_up(failure.scopes))

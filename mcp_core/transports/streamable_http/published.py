@@ -42,7 +42,7 @@ class ProtectedResourceMetadata:
 
 
 def without_root(scope: Scope) -> str:
-    """Where a request goes, below the place that the app is mounted at, with or without a slash at the end.
+    """Return where a request goes, below the place that the app is mounted at, with or without a slash at the end.
 
     Clients and proxies do not follow redirects of a POST.
     """

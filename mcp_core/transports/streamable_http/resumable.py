@@ -58,7 +58,7 @@ class GuardedStore:
         return kept
 
     async def later(self, event_id: str) -> Later | None:
-        """What came on the stream of an event after it; `None` if the event is not known.
+        """Return what came on the stream of an event after it; `None` if the event is not known.
 
         Raises:
             StoreFailed: The store does not say.

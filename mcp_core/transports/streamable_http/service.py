@@ -45,7 +45,7 @@ class Homes:
         self._last: Callable[[], Any] = lambda: None
 
     def has_running(self) -> bool:
-        """Whether the one that was added last runs, in whatever thread: it publishes for all of them."""
+        """Return whether the one that was added last runs, in whatever thread: it publishes for all of them."""
         loop = self._last()
         try:
             return loop is not None and loop.is_running()
@@ -133,7 +133,7 @@ class HTTPService:
         return self.server.follow(session)
 
     async def state(self) -> object:
-        """What the server's lifespan yielded; it is entered by the first request if it was not before."""
+        """Return what the server's lifespan yielded; it is entered by the first request if it was not before."""
         self.homes.add()
         if self.server.lifespan_state is None and not self._has_warned:
             self._has_warned = True

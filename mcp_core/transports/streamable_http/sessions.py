@@ -149,12 +149,12 @@ class HTTPSession:
         self.last_used = time.monotonic()
 
     def next_stream_id(self) -> str:
-        """An id for a stream: this session's, and no other's."""
+        """Return an id for a stream: this session's, and no other's."""
         self._stream_number += 1
         return f"{self.session_id}/{self._stream_number}"
 
     def owns(self, stream_id: str) -> bool:
-        """Whether a stream is one of this session's."""
+        """Return whether a stream is one of this session's."""
         return stream_id.rpartition("/")[0] == self.session_id
 
     def notify(self, message: bytes) -> bool:
@@ -330,7 +330,7 @@ class SessionTable:
         return False
 
     def find(self, session_id: str, principal: Principal | None = None) -> HTTPSession | None:
-        """The session of this id, if it is this caller's; finding it is using it."""
+        """Return the session of this id, if it is this caller's; finding it is using it."""
         self._sweep()
         session = self._sessions.get(session_id) if len(session_id) == _ID_LENGTH else None
         if session is None or session.principal != principal:

@@ -85,7 +85,7 @@ class HeaderParameterCache:
         self._changes = 0  # announced so far: a list that was read before a change is not stored after it
 
     def known(self, ctx: AnyContext) -> Mapping[str, HeaderParameters] | None:
-        """The header parameters of all tools that the caller of this request sees; `None` until that is known."""
+        """Return the header parameters of all tools that the caller sees; `None` until that is known."""
         if self._for_all is not None:
             return self._for_all
         caller = _caller_of(ctx)
@@ -95,7 +95,7 @@ class HeaderParameterCache:
         return self._callers[caller].parameters
 
     async def of(self, ctx: AnyContext, peer: Peer) -> HeaderParameters | None:
-        """The header parameters of the tool that is called; `None` if they cannot be found out.
+        """Return the header parameters of the tool that is called; `None` if they cannot be found out.
 
         `peer` stands for the caller, and drops what is sent to it.
         """
@@ -223,7 +223,7 @@ class HeaderParameterCache:
 
 
 def _caller_of(ctx: AnyContext) -> bytes | None:
-    """All that a list of tools may depend on; `None` where callers cannot be distinguished."""
+    """Return all that a list of tools may depend on; `None` where callers cannot be distinguished."""
     auth, meta = ctx.auth, ctx.meta
     who = None if auth is None else (auth.client_id, auth.subject, auth.scopes, auth.claims)
     if not _PASSING.isdisjoint(meta):

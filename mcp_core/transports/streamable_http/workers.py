@@ -100,7 +100,7 @@ def _tell_too(number: int, call: Callable[[], object]) -> None:
 
 
 def locate(server: Server[Any]) -> tuple[str, str]:
-    """The module and the name of the global that the server is, or is the `.server` of.
+    """Return the module and the name of the global that the server is, or is the `.server` of.
 
     Raises:
         ValueError: There is none.
