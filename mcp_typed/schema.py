@@ -113,7 +113,7 @@ class Shape:
         return data
 
     def _fits(self, data: bytes) -> bool:
-        """Return whether JSON is of the kinds that are published. Slow: only for where the count of `null` leaves a doubt."""
+        """Return whether JSON is of the kinds that are published. Slow; for doubts that the count of `null` leaves."""
         try:
             plain = codec.decode_any(data)
         except (codec.ValidationError, codec.DecodeError):  # a number that JSON does not have, of which others tell
