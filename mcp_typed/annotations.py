@@ -162,7 +162,7 @@ def new_alias(name: str, make_value: Callable[[object], object]) -> object:
     make: Any = typing_extensions.TypeAliasType
     alias = make(name, None)
     value = make_value(alias)
-    if sys.version_info >= (3, 14):  # there it is written in C, and takes no other value once made
+    if sys.version_info >= (3, 14):  # pragma: no cover - there it is written in C, and takes no other value once made
         names: JSONObject = {"value": value}
         exec(f"type {name} = value", names)
         return names[name]

@@ -94,7 +94,7 @@ def _task_maker(loop: asyncio.AbstractEventLoop) -> Callable[[Work], asyncio.Tas
     if loop.get_task_factory() is not None:
         return loop.create_task
     task: Any = asyncio.Task
-    if _EAGER:
+    if _EAGER:  # pragma: no cover - from Python 3.12 on
         return partial(task, loop=loop, eager_start=True)
     return partial(task, loop=loop)
 

@@ -251,13 +251,11 @@ def _too_large(limit: int) -> Refused:
     return Refused(413, InvalidRequest(f"the body is larger than {limit} bytes (max_request_body_size)"))
 
 
-def event(message: bytes, event_id: str | None = None, retry: float | None = None) -> bytes:
-    """One event. `retry` is in seconds; a message of no bytes is a priming event."""
+def event(message: bytes, event_id: str | None = None) -> bytes:
+    """Return one SSE event; a message of no bytes is a priming event."""
     head = b""
     if event_id is not None:
         head += b"id: %b\n" % event_id.encode()
-    if retry is not None:
-        head += b"retry: %d\n" % int(retry * 1000)
     if not message:
         return head + b"data: \n\n"
     if b"\n" in message or b"\r" in message:

@@ -100,7 +100,7 @@ class Guard:
             return self._let_in(scheme, lines)
         lasting = tuple([line for line in lines if line[0] in KEPT])
         base = self._admitted.get((scheme, lasting)) or self._let_in(scheme, lasting)
-        _check_bytes(others)
+        _check_bytes(others, base.size)
         return base.extended(lines, others) or ParsedHeaders(lines)
 
     def _let_in(self, scheme: str, lines: tuple[Header, ...]) -> ParsedHeaders:
@@ -161,8 +161,8 @@ def _is_same(origin: bytes, host: bytes | None) -> bool:
     return host is not None and scheme in (b"http", b"https") and name == host.strip().lower()
 
 
-def _check_bytes(lines: Iterable[Header]) -> None:
-    if sum([len(name) + len(value) for name, value in lines]) > MAX_HEADER_BYTES:
+def _check_bytes(lines: Iterable[Header], already: int = 0) -> None:
+    if already + sum([len(name) + len(value) for name, value in lines]) > MAX_HEADER_BYTES:
         raise Refused(431, InvalidRequest(f"the headers are larger than {MAX_HEADER_BYTES} bytes"))
 
 

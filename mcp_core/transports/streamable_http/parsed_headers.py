@@ -48,6 +48,7 @@ class ParsedHeaders:
         "method",
         "name",
         "repeated",
+        "size",
         "states_modern",
         "version",
     )
@@ -62,6 +63,8 @@ class ParsedHeaders:
             if name in self.fields:
                 self.repeated.add(name)
             self.fields[name] = value
+        self.size: int = sum([len(name) + len(value) for name, value in lines])
+        """Bytes of the names and values of the lines that it was made of; those that it is extended by not counted."""
         self.accepts: Accepted = accepted(self.every(b"accept"))
         announced = self.fields.get(b"content-length", b"")
         self.length: int | None = int(announced[:_MOST_DIGITS]) if announced.isdigit() else None
@@ -120,7 +123,7 @@ class ParsedHeaders:
             self.is_json,
             self.length,
         )
-        head.is_plain, head.states_modern = self.is_plain, self.states_modern
+        head.is_plain, head.states_modern, head.size = self.is_plain, self.states_modern, self.size
         head.version, head.method, head.name = self.version, self.method, self.name
         return head
 
