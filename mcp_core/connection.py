@@ -24,7 +24,6 @@ from mcp_core.errors import (
     ConnectionClosed,
     InternalError,
     InvalidParams,
-    InvalidRequest,
     InvalidResult,
     MCPError,
     RequestTimeout,
@@ -47,7 +46,7 @@ from mcp_core.messages import (
 from mcp_core.observers import Observers
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
 from mcp_core.revisions import V2025_03_26
-from mcp_core.session import Handshake, InboundRequest, JSONRPCSession, RequestState
+from mcp_core.session import Handshake, InboundRequest, JSONRPCSession, RequestState, initialize_in_batch
 
 if TYPE_CHECKING:
     from contextvars import ContextVar
@@ -551,7 +550,7 @@ class Connection:
         """Take one message of a batch."""
         if isinstance(frame, Request):
             if frame.method == "initialize":
-                batch.add(encode_error(frame.id, InvalidRequest("initialize must not be part of a batch")))
+                batch.add(encode_error(frame.id, initialize_in_batch()))
             else:
                 self._serve(frame, memoryview(frame.params).nbytes, batch)
         elif isinstance(frame, Malformed):
@@ -687,11 +686,9 @@ class Connection:
         self._advance("input ends")
         if why:
             self._end_reason = f"the connection has ended: {why}"
-        for request_id in list(self._session.outgoing):
-            future = self._session.resolve(request_id)
-            if future is not None:
-                reason = f": {why}" if why else ""
-                future.set_exception(ConnectionClosed(f"the connection ended before the answer came{reason}"))
+        reason = f": {why}" if why else ""
+        for future in self._session.resolve_all():
+            future.set_exception(ConnectionClosed(f"the connection ended before the answer came{reason}"))
         self._close_callbacks.run()
 
     def abort_drain(self) -> None:

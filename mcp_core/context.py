@@ -61,8 +61,9 @@ class MCPDeprecationWarning(DeprecationWarning):
     """A feature that the specification deprecates from 2026-07-28 on; it still works."""
 
 
-def _deprecated(feature: str) -> None:
-    warnings.warn(f"{feature} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=3)
+def warn_deprecated(feature: str, *, above: int = 3) -> None:
+    """Warn the author, whose code is so many frames above."""
+    warnings.warn(f"{feature} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=above)
 
 
 def _check_number(name: str, value: object) -> None:
@@ -321,7 +322,7 @@ class RequestContext(Generic[L]):
             ValueError: There is no such level.
         """
         _check_level(level)
-        _deprecated("logging")
+        warn_deprecated("logging")
         if self._is_over or not self._wants_log(level):
             return
         if not self._peer.server.declares_logging:
@@ -426,13 +427,13 @@ class RequestContext(Generic[L]):
         """Ask the client's model, and wait. Options are the fields of
         `CreateMessageRequestParams`. Raises as `elicit`.
         """
-        _deprecated("sampling")
+        warn_deprecated("sampling")
         params = t.CreateMessageRequestParams(messages=messages, max_tokens=max_tokens, **options)
         return cast("t.CreateMessageResult", await self.ask("sampling/createMessage", params, timeout=timeout))
 
     async def list_roots(self, *, timeout: float | None = None) -> t.ListRootsResult:
         """Ask the client for its roots, and wait. Raises as `elicit`."""
-        _deprecated("roots")
+        warn_deprecated("roots")
         return cast("t.ListRootsResult", await self.ask("roots/list", None, timeout=timeout))
 
     async def ask(

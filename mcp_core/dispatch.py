@@ -31,7 +31,7 @@ from msgspec import Raw, Struct
 
 from mcp_core import codec, projection, request_meta
 from mcp_core import types as t
-from mcp_core.backend import Work, current_task, is_cancellation
+from mcp_core.backend import Work, current_task, is_cancellation, settled
 from mcp_core.backend.interruptible import start_eagerly
 from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext, Peer, RequestContext
@@ -352,7 +352,7 @@ class Dispatcher:
             params = handler.decode(ctx.raw_params)
         except (codec.ValidationError, codec.DecodeError) as exc:
             raise _as_error(exc) from None
-        return await _settled(handler.call(ctx, params))
+        return await settled(handler.call(ctx, params))
 
     # --- notifications ---------------------------------------------------------------------
 
@@ -378,7 +378,7 @@ class Dispatcher:
     async def _notified(self, ctx: AnyContext, handler: Handler | None, params: object) -> None:
         async def handle(inner: AnyContext) -> None:
             if handler is not None:
-                await _settled(handler.call(inner, params))
+                await settled(handler.call(inner, params))
 
         try:
             await self._wrapped(ctx, handle)
@@ -388,11 +388,6 @@ class Dispatcher:
             if is_cancellation(exc):
                 raise
             _log.error("the handler of %s raised %s", ctx.method, type(exc).__name__, exc=exc)
-
-
-async def _settled(value: Any) -> object:
-    """Return a value, awaited if it can be."""
-    return await value if hasattr(value, "__await__") else value
 
 
 class Failure(Struct):
@@ -452,7 +447,7 @@ class InboundCall:
         awaiting raises.
         """
         awaitable: Any = self.awaitable
-        steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else _settled(awaitable)
+        steps: Any = awaitable if codec.type_of(awaitable) is CoroutineType else settled(awaitable)
         try:
             done, value = start_eagerly(steps)
         except GeneratorExit as exc:  # raised by the handler: a coroutine is not closed in its first step

@@ -8,12 +8,15 @@ Spec: server/tools, "x-mcp-header"; R-HTTP-20, R-HTTP-21.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, TypeAlias
 
 from mcp_core.codec import JSONObject, is_array, is_object
 
-__all__ = ["MAX_NAME", "InvalidHeaderAnnotation", "argument_at", "parameter_headers"]
+__all__ = ["HeaderParameters", "MAX_NAME", "InvalidHeaderAnnotation", "argument_at", "parameter_headers"]
+
+HeaderParameters: TypeAlias = Mapping[tuple[str, ...], str]
+"""The names that headers have for parameters, by the path to the parameter."""
 
 MARK: Final = "x-mcp-header"
 _KINDS: Final = ("integer", "string", "boolean")

@@ -7,7 +7,6 @@ Spec: basic/lifecycle; server/discover; basic/versioning.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, MutableMapping
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from typing import (
@@ -34,7 +33,7 @@ from mcp_core.announcer import Announcer, Loop
 from mcp_core.backend import current_task
 from mcp_core.codec import JSONObject
 from mcp_core.connection import Connection
-from mcp_core.context import AnyContext, L, MCPDeprecationWarning, Peer, RequestContext
+from mcp_core.context import AnyContext, L, Peer, RequestContext, warn_deprecated
 from mcp_core.dispatch import Dispatcher, Middleware
 from mcp_core.errors import InvalidParams, InvalidRequest, LocalProtocolError, UnsupportedProtocolVersion
 from mcp_core.handlers import HandlerFunction, Handlers
@@ -232,7 +231,7 @@ class Server(Generic[L]):
             if row is None:
                 raise TypeError(f"Server has no handler {hook!r}; known are {', '.join(rows)}")
             if hook in _DEPRECATED:
-                warnings.warn(f"{hook} is deprecated from revision 2026-07-28 on", MCPDeprecationWarning, stacklevel=3)
+                warn_deprecated(hook, above=4)
             if row.is_notification:
                 self._handlers.add_notification(row.name, row.params, call)
             else:

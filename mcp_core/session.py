@@ -190,6 +190,12 @@ class JSONRPCSession(Generic[J, W]):
             future = self.outgoing.pop(our_request_id(request_id) or 0, None)  # ours begin at 1
         return future
 
+    def resolve_all(self) -> list[W]:
+        """Remove and return the futures of all requests of ours: no response will come any more."""
+        futures = list(self.outgoing.values())
+        self.outgoing.clear()
+        return futures
+
     def only_outgoing(self) -> RequestId | None:
         """Return the id of the request of ours that waits, if there is exactly one."""
         return next(iter(self.outgoing)) if len(self.outgoing) == 1 else None
@@ -213,6 +219,11 @@ def our_request_id(given: object) -> int | None:
         return int(given) if given.is_integer() else None
     is_number = isinstance(given, str) and len(given) < _DIGITS and given.isascii() and given.isdecimal()
     return int(cast("str", given)) if is_number else None
+
+
+def initialize_in_batch() -> InvalidRequest:
+    """Return the refusal of `initialize` as one of several messages (2025-03-26, "Initialization")."""
+    return InvalidRequest("initialize must not be part of a batch")
 
 
 def missing_protocol_version(method: str) -> InvalidParams:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Container, Iterator
@@ -17,6 +18,9 @@ import pytest
 from mcp_core.testing import modern_meta
 
 ROOT = Path(__file__).parent.parent
+
+UNTRACED: Final = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+"""The environment without what loads coverage into every process: its modules would be counted."""
 
 SUBPACKAGES = (
     "mcp_core.backend",
@@ -251,14 +255,21 @@ print(json.dumps([sorted(loaded() - before - set(sys.stdlib_module_names)), len(
 def _fresh(module: str, *before: str) -> tuple[set[str], int, set[str]]:
     """What importing a module adds in an interpreter that has imported these; all it has then."""
     out = subprocess.run(
-        [sys.executable, "-c", PROBE, module, *before], capture_output=True, check=True, text=True, cwd=ROOT
+        [sys.executable, "-c", PROBE, module, *before],
+        capture_output=True,
+        check=True,
+        text=True,
+        cwd=ROOT,
+        env=UNTRACED,
     ).stdout
     added, count, every = json.loads(out)
     return set(added), count, set(every)
 
 
 def _bare_modules() -> int:
-    out = subprocess.run([sys.executable, "-c", "import sys; print(len(sys.modules))"], capture_output=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", "import sys; print(len(sys.modules))"], capture_output=True, check=True, env=UNTRACED
+    )
     return int(out.stdout)
 
 
@@ -300,7 +311,12 @@ def test_a_stdio_server_loads_only_what_it_uses() -> None:
     )
     request = {"jsonrpc": "2.0", "id": 1, "method": "loaded", "params": {"_meta": modern_meta()}}
     done = subprocess.run(
-        [sys.executable, "-c", code], input=json.dumps(request), capture_output=True, text=True, cwd=ROOT
+        [sys.executable, "-c", code],
+        input=json.dumps(request),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        env=UNTRACED,
     )
     assert json.loads(done.stdout)["result"]["n"] == []
 

@@ -29,6 +29,7 @@ __all__ = [
     "open_backend",
     "raise_cancelled",
     "running_library",
+    "settled",
     "spawn_detached",
 ]
 
@@ -132,6 +133,11 @@ class Backend(Protocol):
     def watch_writable(self, fd: int, call: Callable[[], None]) -> Pollable:
         """Make a call whenever the descriptor can be written. Starts paused."""
         ...
+
+
+async def settled(value: Any) -> Any:
+    """Return a value, awaited if it can be: an author's function may be plain or async."""
+    return await value if hasattr(value, "__await__") else value
 
 
 def running_library() -> str:

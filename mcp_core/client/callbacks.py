@@ -14,7 +14,7 @@ import msgspec
 
 from mcp_core import codec
 from mcp_core import types as t
-from mcp_core.backend import has_running_loop, is_cancellation
+from mcp_core.backend import has_running_loop, is_cancellation, settled
 from mcp_core.codec import JSONObject
 from mcp_core.errors import InternalError, InvalidParams, MCPError, MethodNotFound
 from mcp_core.queue_logger import QueueLogger
@@ -65,7 +65,7 @@ class Callbacks(msgspec.Struct):
                 said so. Any other exception of a callback is an internal error.
         """
         try:
-            value = await _settled(self._call(ctx, params or {}))
+            value = await settled(self._call(ctx, params or {}))
         except MCPError:
             raise
         except BaseException as exc:
@@ -104,7 +104,3 @@ def _typed(params: Any, kind: Any) -> Any:
         return codec.convert(params, kind)
     except codec.ValidationError as exc:
         raise InvalidParams(f"Invalid params: {exc}") from None
-
-
-async def _settled(value: Any) -> Any:
-    return await value if hasattr(value, "__await__") else value

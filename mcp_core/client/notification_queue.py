@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import anyio
 
-from mcp_core.backend import Backend
+from mcp_core.backend import Backend, settled
 from mcp_core.client.callbacks import pass_on
 from mcp_core.queue_logger import QueueLogger
 
@@ -80,9 +80,7 @@ class NotificationQueue:
 
 async def _called(sink: Callable[..., object], *values: object) -> None:
     try:
-        value: Any = sink(*values)
-        if hasattr(value, "__await__"):
-            await value
+        await settled(sink(*values))
     except BaseException as exc:
         pass_on(exc)
         _log.error("a callback raised %s", type(exc).__name__, exc=exc)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from typing import Any, Final, TypeAlias
 
@@ -179,7 +180,8 @@ def test_no_comparison_takes_long(name: str) -> None:
         comparison = _Comparison(jsonschema_rs, name, json.loads(text))
         comparison.fault(value)
         took.append(time.process_time() - began)
-    assert min(took) < 0.1  # 5 to 30 ms; what is not counted takes seconds
+    traced = 5 if sys.gettrace() is not None else 1  # by coverage or a debugger, line by line
+    assert min(took) < 0.1 * traced  # 5 to 30 ms; what is not counted takes seconds
 
 
 # --- and what it leaves of the library ---------------------------------------------------------------

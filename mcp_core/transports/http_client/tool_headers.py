@@ -7,7 +7,7 @@ Tool Parameters"; R-HTTP-22, R-HTTP-26.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -17,7 +17,7 @@ from msgspec import Raw
 from mcp_core import codec
 from mcp_core.codec import JSONObject
 from mcp_core.messages import Request, Response, decode_frame, encode_request, encode_response
-from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
+from mcp_core.parameter_headers import HeaderParameters, InvalidHeaderAnnotation, parameter_headers
 from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
 from mcp_core.transports.http_client.endpoint import describe
 from mcp_core.transports.lines import MAX_MESSAGE
@@ -44,9 +44,6 @@ _log = QueueLogger(__name__)
 
 Ask: TypeAlias = Callable[[Request, bytes], Awaitable[bytes]]
 """Posts a request, and gives its response."""
-
-HeaderParameters: TypeAlias = Mapping[tuple[str, ...], str]
-"""The names that headers have for parameters, by the path to the parameter."""
 
 _NONE: Final[HeaderParameters] = {}
 

@@ -167,6 +167,7 @@ _BEGIN: Final = b"=?base64?"
 _END: Final = b"?="
 
 
+# The other direction is `http_client.headers`: neither side needs the other's half, nor the extra that it comes with.
 def _decoded(name: bytes, value: bytes) -> str:
     """Return a value as it was before it was made fit for a header (R-HTTP-18, R-HTTP-19)."""
     value = value.strip(b" \t")

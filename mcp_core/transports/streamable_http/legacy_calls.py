@@ -104,6 +104,8 @@ def _refused(peer: LegacyPeer, frame: Request, error: MCPError) -> bytes:
     return answer
 
 
+# `Connection.receive` sorts frames too, with a deadline for notifications and its own way to spawn: a POST has neither,
+# and what it takes in is done before its 202.
 async def handle_notification(peer: LegacyPeer, frame: Frame) -> None:
     """Take in a notification, or the response to a request of ours."""
     if isinstance(frame, Response | ErrorResponse):

@@ -24,6 +24,7 @@ from mcp_core.messages import (
     encode_error,
 )
 from mcp_core.revisions import V2025_03_26, V2025_11_25
+from mcp_core.session import initialize_in_batch
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused, event
 from mcp_core.transports.streamable_http.legacy_calls import (
     LegacyPeer,
@@ -135,7 +136,7 @@ async def _element(service: HTTPService, peer: LegacyPeer, frame: Frame) -> byte
         return None
     try:
         if frame.method == "initialize":
-            raise Refused(400, InvalidRequest("initialize must not be part of a batch"))
+            raise Refused(400, initialize_in_batch())
         return await handle_request(service, peer, frame)
     except Refused as refused:
         message = encode_error(frame.id, refused.error)

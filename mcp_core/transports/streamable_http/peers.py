@@ -279,6 +279,9 @@ class SessionPeer:
         if self.answer is not None:
             await self.answer.close_early(retry)
 
+    # `Connection.request` does the same over a channel. Only the order of the steps is shared: here the request goes on
+    # the stream of this POST and has to be flushed, the time limit is a scope, and a cancellation must reach the stream
+    # before the response ends it.
     async def request(self, method: str, params: Any, timeout: float | None) -> Raw:
         answer, session = self.answer, self.session
         if answer is None or not answer.can_stream:

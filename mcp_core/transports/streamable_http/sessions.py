@@ -212,10 +212,8 @@ class HTTPSession:
         """Close the session: what waits for the client's responses fails, its handlers are cancelled."""
         self.life = SESSION_TRANSITIONS[self.life]["close"]
         self.forget()
-        for request_id in list(self.requests.outgoing):
-            future = self.requests.resolve(request_id)
-            if future is not None:
-                future.set_exception(ConnectionClosed("the session ended before the answer came"))
+        for future in self.requests.resolve_all():
+            future.set_exception(ConnectionClosed("the session ended before the answer came"))
         self.close_callbacks.run()
         for works in list(self.running.values()):
             for work in list(works):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import Raw
 
@@ -18,7 +18,7 @@ from mcp_core import codec, request_meta
 from mcp_core.codec import JSONObject
 from mcp_core.context import AnyContext, Peer, RequestContext
 from mcp_core.errors import MCPError
-from mcp_core.parameter_headers import InvalidHeaderAnnotation, parameter_headers
+from mcp_core.parameter_headers import HeaderParameters, InvalidHeaderAnnotation, parameter_headers
 from mcp_core.queue_logger import QueueLogger
 from mcp_core.subscriptions import Event, ToolsListChanged
 from mcp_core.transports.streamable_http.header_checks import name_in
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from mcp_core.server import Server
 
 __all__ = ["MAX_CALLERS", "MAX_HEADER_PARAMETER_BYTES", "HeaderParameters", "HeaderParameterCache"]
-
-HeaderParameters: TypeAlias = Mapping[tuple[str, ...], str]
-"""The names that headers have for parameters, by the path to the parameter."""
 
 _log = QueueLogger(__name__)
 
