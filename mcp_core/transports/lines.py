@@ -40,6 +40,9 @@ MAX_MESSAGE: Final = 64 * 1024 * 1024
 HEAD: Final = 4096
 """Bytes kept of a message that is too large, to find its id in."""
 
+SMALL_CHUNK: Final = 64 * 1024
+"""Bytes of one read, which is what a pipe holds by default."""
+
 CHUNK: Final = 256 * 1024
 HIGH_WATER: Final = 256 * 1024
 """Bytes that may wait to be written before reading stops and new handlers are held back."""
@@ -132,6 +135,7 @@ class LineChannel:
         self._backend = backend
         self._back_pressure = back_pressure
         self._read_fd = read_fd
+        self._read_size = SMALL_CHUNK  # `CHUNK` after a read that was full
         self._write_fd = write_fd
         self._max_message = max_message
         self._splitter = LineSplitter(max_message)
@@ -188,11 +192,14 @@ class LineChannel:
 
     def _readable(self) -> None:
         try:
-            chunk = os.read(self._read_fd, CHUNK)
+            chunk = os.read(self._read_fd, self._read_size)
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
             chunk = b""  # the other side is gone, or a terminal hung up
+        # A buffer beyond the allocator's threshold for memory of its own (128 KiB with glibc) costs three system calls
+        # for each read, whatever comes: it is made only for a peer that fills the small one.
+        self._read_size = CHUNK if len(chunk) >= SMALL_CHUNK else SMALL_CHUNK
         self._took(chunk)
 
     def _took(self, chunk: bytes) -> None:
