@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Final, cast
 
-__all__ = ["DEPTH", "MAX_WARNINGS", "RateLimitedWarnings", "QueueLogger", "flush", "shown"]
+__all__ = ["DEPTH", "MAX_WARNINGS", "RateLimitedWarnings", "QueueLogger", "flush", "printable"]
 
 DEPTH: Final = 1000
 """Records that may wait."""
@@ -177,12 +177,12 @@ class RateLimitedWarnings:
         if self._left <= 0:
             return
         self._left -= 1
-        self._log.warning(message, *map(shown, args))
+        self._log.warning(message, *map(printable, args))
         if not self._left:
             self._log.warning("further warnings about this peer are not logged")
 
 
-def shown(value: object, limit: int = _SHOWN) -> str:
+def printable(value: object, limit: int = _SHOWN) -> str:
     """Return what a peer may have written, on one line, without control characters, and cut."""
     text = value if isinstance(value, str) else str(value)
     cut = text[:limit]

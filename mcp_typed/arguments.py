@@ -341,12 +341,12 @@ def _reason(plan: HandlerPlan, fields: JSONObject, fault: Exception) -> str:
         except Exception as exc:
             return (
                 f"{plan.kind} {plan.name!r}: parameter {parameter.name!r}: "
-                f"{_shown(parameter.annotation)} has no JSON schema: {_short(exc)}"
+                f"{_name_of_type(parameter.annotation)} has no JSON schema: {_short(exc)}"
             )
     return f"{plan.kind} {plan.name!r}: its parameters have no JSON schema: {_short(fault)}"
 
 
-def _shown(annotation: Any) -> str:
+def _name_of_type(annotation: Any) -> str:
     return annotation.__qualname__ if isinstance(annotation, type) else repr(annotation)
 
 

@@ -139,7 +139,7 @@ def _serve(file: str, transport: Any, loop: Any, options: JSONObject) -> None:
         raise click.ClickException(str(exc)) from exc
     except Exception as exc:
         if tracebacks.has_own_lines(exc):
-            raise click.ClickException(f"{file} has failed\n{tracebacks.shown(exc)}") from exc
+            raise click.ClickException(f"{file} has failed\n{tracebacks.format_own_lines(exc)}") from exc
         if isinstance(exc, RuntimeError | ValueError | TypeError):
             raise click.ClickException(str(exc)) from exc
         raise
@@ -207,7 +207,7 @@ def call(file: str, tool: str, arguments: str, as_json: bool, env: dict[str, str
         sampling_callback=questions.sample,
         list_roots_callback=questions.list_roots,
     )
-    click.echo(_indented(result) if as_json else _shown(tool, result))
+    click.echo(_indented(result) if as_json else _formatted(tool, result))
     for question in questions.unanswered:
         click.echo(f"Error: {question}", err=True)
     if result.is_error:
@@ -368,7 +368,7 @@ def _fail(text: str) -> NoReturn:
 # --- output --------------------------------------------------------------------------------------
 
 
-def _shown(tool: str, result: CallToolResult) -> str:
+def _formatted(tool: str, result: CallToolResult) -> str:
     """Name, text and structured data, each under its own heading."""
     parts = [f"{tool} failed" if result.is_error else tool]
     for block in result.content:

@@ -71,7 +71,7 @@ class HeaderArguments:
         node, schema = given, self._schema
         for name in path:
             if not codec.is_object(node):
-                raise HeaderMismatch(f"the argument {_shown(path)} is marked: what it is in must be sent as an object")
+                raise HeaderMismatch(f"the argument {_dotted(path)} is marked: what it is in must be sent as an object")
             yield node, schema
             node, schema = node.get(name), schema["properties"][name]
             if node is None:
@@ -80,13 +80,13 @@ class HeaderArguments:
     def _check_written(self, path: Path, written: object, validated: object) -> None:
         kind = self._kind(path)
         if not _is_kind(written, kind):
-            raise HeaderMismatch(f"the argument {_shown(path)} is marked: it must be sent as a JSON {kind}")
+            raise HeaderMismatch(f"the argument {_dotted(path)} is marked: it must be sent as a JSON {kind}")
         reached = validated
         for name in path[1:]:
             reached = _member(reached, name)
         # Types of the author's own, a date for one, have more spellings than one.
         if type(reached) in (str, int, float, bool) and (type(reached) is not type(written) or reached != written):
-            raise HeaderMismatch(f"the argument {_shown(path)} is marked: it must be sent as the tool takes it")
+            raise HeaderMismatch(f"the argument {_dotted(path)} is marked: it must be sent as the tool takes it")
 
     def _check_left_out(
         self, path: Path, given: JSONObject, levels: list[tuple[JSONObject, JSONObject]], validated: object
@@ -106,7 +106,7 @@ class HeaderArguments:
             if not isinstance(exc, ValidationError):
                 raise
         if not same:
-            raise HeaderMismatch(f"the argument {_shown(path)} is marked: it must be sent by this name")
+            raise HeaderMismatch(f"the argument {_dotted(path)} is marked: it must be sent by this name")
 
     def _kind(self, path: Path) -> str:
         schema = self._schema
@@ -115,7 +115,7 @@ class HeaderArguments:
         return cast("str", schema["type"])
 
 
-def _shown(path: Path) -> str:
+def _dotted(path: Path) -> str:
     return repr(".".join(path))
 
 

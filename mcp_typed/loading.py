@@ -125,7 +125,9 @@ def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, 
     except Exception as exc:
         served = _served(exc)
         if served is None:
-            raise NoServer(f"{place} cannot be loaded\n{tracebacks.shown(exc, own)}{_hint(exc, own)}") from exc
+            raise NoServer(
+                f"{place} cannot be loaded\n{tracebacks.format_own_lines(exc, own)}{_hint(exc, own)}"
+            ) from exc
         raise NoServer(f"{tracebacks.module_line(exc, own) or place}: {served}") from exc
 
 

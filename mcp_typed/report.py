@@ -90,7 +90,7 @@ def _argument(fault: Any) -> tuple[str, str]:
     about = f"input_type={type(value).__name__}"
     # What is missing has no value; an empty parent has nothing to hide, and pydantic shows it.
     beside = fault["type"] in _INPUT_IS_PARENT and bool(value)
-    return fault["msg"], about if beside else f"input_value={_shown(value)}, {about}"
+    return fault["msg"], about if beside else f"input_value={_shortened_repr(value)}, {about}"
 
 
 def _result(fault: Any) -> tuple[str, str]:
@@ -119,7 +119,7 @@ def _cut_end(text: str, length: int) -> str:
 # --- a value, cut in its middle -------------------------------------------------------------------
 
 
-def _shown(value: Any) -> str:
+def _shortened_repr(value: Any) -> str:
     """Return the `repr` of a value of JSON, cut as pydantic cuts it; made from its ends only."""
     head = _taken(_pieces(value), VALUE_LENGTH)
     if len(head) <= VALUE_LENGTH:

@@ -13,7 +13,7 @@ from typing import Final
 
 import mcp_core
 
-__all__ = ["has_own_lines", "module_line", "shown"]
+__all__ = ["has_own_lines", "module_line", "format_own_lines"]
 
 FRAMES: Final = 8
 """Of so many calls, the last ones, the lines are shown."""
@@ -24,7 +24,7 @@ TEXT: Final = 4_000
 _PACKAGES: Final = {"site-packages", "dist-packages"}
 
 
-def shown(error: BaseException, own: Path | None = None) -> str:
+def format_own_lines(error: BaseException, own: Path | None = None) -> str:
     """Return the author's lines of a traceback, then the exception, as Python writes both.
 
     `own` is the file, or the folder of the package, that is the author's wherever it is

@@ -43,8 +43,7 @@ from mcp_core.errors import (
 )
 from mcp_core.messages import Notification, Request, RequestId, encode_error, encode_notification, encode_response
 from mcp_core.methods import METHODS
-from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings
-from mcp_core.queue_logger import shown as shown_text
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings, printable
 from mcp_core.request_meta import CLIENT_CAPABILITIES, CLIENT_INFO, LOG_LEVEL, PROTOCOL_VERSION, SUBSCRIPTION_ID
 from mcp_core.revisions import HANDSHAKE_REVISIONS, MODERN_REVISIONS, is_modern, newest_first
 from mcp_core.session import Handshake, our_request_id
@@ -739,7 +738,7 @@ class Client:
         except MCPError as exc:
             return _error_answer(request.id, exc)
         except Exception as exc:
-            _log.error("the answer to %s failed", shown_text(request.method), exc=exc)
+            _log.error("the answer to %s failed", printable(request.method), exc=exc)
             return _error_answer(request.id, InternalError("Internal client error"))
         finally:
             self._note_answering(-1)

@@ -22,7 +22,7 @@ from mcp_core import codec
 from mcp_core import types as t
 from mcp_core.client.schema_cost import MAX_CHECKS, SchemaCost, Unaffordable
 from mcp_core.errors import InvalidResult, MCPCoreError
-from mcp_core.queue_logger import QueueLogger, shown
+from mcp_core.queue_logger import QueueLogger, printable
 
 __all__ = ["LIST_SECONDS", "MAX_SCHEMA", "MAX_SCHEMAS", "MAX_VALUE", "OutputSchemas"]
 
@@ -114,7 +114,7 @@ class OutputSchemas:
             try:
                 self._comparisons[name] = _Comparison(library, name, codec.decode_any(schema))
             except Exception as exc:  # what the library raises for schemas that are none is not documented
-                _log.warning("the output schema of %s cannot be used: %s", shown(name), shown(str(exc)))
+                _log.warning("the output schema of %s cannot be used: %s", printable(name), printable(str(exc)))
 
     async def _list(self, pages: Pages) -> None:
         self._has_listed = True  # once, whatever comes of it
@@ -123,7 +123,7 @@ class OutputSchemas:
                 async for page in pages():
                     self.learn(page)
         except MCPCoreError as exc:
-            _log.debug("the output schemas could not be listed: %s", shown(exc))
+            _log.debug("the output schemas could not be listed: %s", printable(exc))
 
 
 class _Comparison:
@@ -156,11 +156,11 @@ class _Comparison:
                 raise Unaffordable("the comparison takes too many checks")
             self._validate(value)
         except self._invalid as exc:
-            return f"{shown(_path(exc.instance_path))}: {shown(exc.message)}"
+            return f"{printable(_path(exc.instance_path))}: {printable(exc.message)}"
         except Exception as exc:  # the library's own limits, too
             if not self._has_said:
                 self._has_said = True
-                _log.warning("the content of %s is not compared: %s", shown(self._name), shown(str(exc)))
+                _log.warning("the content of %s is not compared: %s", printable(self._name), printable(str(exc)))
         return None
 
 

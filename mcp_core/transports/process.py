@@ -23,7 +23,7 @@ from mcp_core.backend import Backend
 from mcp_core.channel import Receiver
 from mcp_core.codec import type_of
 from mcp_core.errors import ConnectionClosed
-from mcp_core.queue_logger import shown
+from mcp_core.queue_logger import printable
 from mcp_core.transports.lines import MAX_MESSAGE, LineChannel
 
 __all__ = ["StdioServerParameters", "open_process", "signal_group"]
@@ -195,7 +195,7 @@ class _Tee:
         """Return the last lines, as the end of a sentence."""
         await self.settled()
         lines = bytes(self._tail).decode("utf-8", "replace").splitlines()
-        last = [shown(line, 500) for line in lines if line.strip()][-STDERR_LINES:]
+        last = [printable(line, 500) for line in lines if line.strip()][-STDERR_LINES:]
         return "; its last words on stderr:\n  " + "\n  ".join(last) if last else ", and said nothing on stderr"
 
     async def settled(self) -> None:

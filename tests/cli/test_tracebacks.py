@@ -137,7 +137,7 @@ def test_what_is_raised_later_is_shown_likewise() -> None:
     with pytest.raises(ValueError, match="here") as caught:
         failing()
     assert tracebacks.has_own_lines(caught.value)
-    assert tracebacks.shown(caught.value).endswith("ValueError: here")
+    assert tracebacks.format_own_lines(caught.value).endswith("ValueError: here")
     assert tracebacks.module_line(caught.value) is None, "it went through functions only"
     with pytest.raises(ValueError, match="invalid literal") as caught:
         int("x")

@@ -155,7 +155,7 @@ class HTTPChannel:
             self._fail(request.id, exc)
         except Exception as exc:
             _log.debug("%s over HTTP failed: %s", request.method, describe(exc))
-            reason = f"{request.method} got no answer from {self._endpoint.shown}: {describe(exc)}"
+            reason = f"{request.method} got no answer from {self._endpoint.redacted_url}: {describe(exc)}"
             self._fail(request.id, ConnectionClosed(reason))
 
     async def _ask(self, request: Request, message: bytes, take: Take) -> None:

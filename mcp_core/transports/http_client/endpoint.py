@@ -18,7 +18,7 @@ import msgspec
 
 from mcp_core.codec import type_of
 from mcp_core.errors import InvalidResult, MCPCoreError
-from mcp_core.queue_logger import shown
+from mcp_core.queue_logger import printable
 from mcp_core.transports.lines import MAX_MESSAGE
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Endpoint:
             await self._http.aclose()
 
     @property
-    def shown(self) -> str:
+    def redacted_url(self) -> str:
         """The URL without what may be secret in it."""
         return without_secrets(self._url)
 
@@ -187,7 +187,7 @@ def without_secrets(url: str) -> str:
     except ValueError:
         return "an address that is none"
     host = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else ""
-    return shown(f"{host}{parts.path}")
+    return printable(f"{host}{parts.path}")
 
 
 def is_stream(response: httpx2.Response) -> bool:
@@ -249,7 +249,7 @@ def describe(exc: Exception) -> str:
 
 
 def _describe_response(exc: Exception) -> str:
-    return shown(f"{type(exc).__name__}: {exc}".removesuffix(": "), 1000)
+    return printable(f"{type(exc).__name__}: {exc}".removesuffix(": "), 1000)
 
 
 _TARGETS: Final = (

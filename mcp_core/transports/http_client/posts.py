@@ -13,7 +13,7 @@ import anyio
 
 from mcp_core.errors import ConnectionClosed, HTTPRefusal, InvalidResult, MethodNotFound
 from mcp_core.messages import ErrorResponse, Frame, Request, Response, decode_frame, encode_error
-from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings, shown
+from mcp_core.queue_logger import QueueLogger, RateLimitedWarnings, printable
 from mcp_core.session import our_request_id
 from mcp_core.transports.http_client.endpoint import (
     RESPONSE_ENDS,
@@ -123,7 +123,7 @@ class Posts:
             return encode_error(request.id, refusal.error)
         if refusal is not None:
             raise HTTPRefusal.of(refusal.error, response.status_code, response.headers)
-        status = f"HTTP status {response.status_code} {shown(response.reason_phrase)}".rstrip()
+        status = f"HTTP status {response.status_code} {printable(response.reason_phrase)}".rstrip()
         if response.is_success:
             raise InvalidResult(f"the server answered {request.method} with {status}, and no JSON-RPC answer to it")
         if response.has_redirect_location:

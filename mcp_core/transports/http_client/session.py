@@ -15,7 +15,7 @@ from mcp_core import codec, request_meta
 from mcp_core.errors import InvalidResult
 from mcp_core.handlers import read_meta
 from mcp_core.messages import Notification, Request, Response, decode_frame, is_batch
-from mcp_core.queue_logger import shown
+from mcp_core.queue_logger import printable
 from mcp_core.revisions import V2025_03_26
 
 __all__ = [
@@ -100,7 +100,7 @@ def checked_session_id(given: str | None) -> str | None:
     if given is None or (0 < len(given) <= MAX_SESSION_ID and all("!" <= char <= "~" for char in given)):
         return given
     what = f"visible ASCII of {MAX_SESSION_ID} characters at most"
-    raise InvalidResult(f"the server gave a session id that is not {what}: {shown(given)!r}")
+    raise InvalidResult(f"the server gave a session id that is not {what}: {printable(given)!r}")
 
 
 def agreed_version(frame: Response) -> str | None:

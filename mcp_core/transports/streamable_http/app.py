@@ -26,7 +26,7 @@ from mcp_core.transports.streamable_http.exchange import (
     Refused,
     Scope,
 )
-from mcp_core.transports.streamable_http.guards import Guard, shown
+from mcp_core.transports.streamable_http.guards import Guard, format_header
 from mcp_core.transports.streamable_http.legacy_sessionless import post_frame, post_sessionless
 from mcp_core.transports.streamable_http.legacy_sessions import delete_session, listen, post_batch, post_handshake
 from mcp_core.transports.streamable_http.modern import CLAIM, claims_modern, malformed, post_modern
@@ -186,11 +186,11 @@ class StreamableHTTP(HTTPService):
 
     def _check_media_types(self, head: ParsedHeaders) -> None:
         if not head.is_plain:
-            coding = shown(head.fields.get(b"content-encoding"))
+            coding = format_header(head.fields.get(b"content-encoding"))
             wrong = InvalidRequest(f"Content-Encoding must be identity, or not sent; got {coding}")
             raise Refused(415, wrong, headers=[(b"accept-encoding", b"identity")])
         if not head.is_json:
-            declared = shown(head.fields.get(b"content-type"))
+            declared = format_header(head.fields.get(b"content-type"))
             raise Refused(415, InvalidRequest(f"Content-Type must be application/json; got {declared}"))
         accepts = head.accepts
         if not accepts.json and not accepts.stream:

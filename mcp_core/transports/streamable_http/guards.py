@@ -23,7 +23,7 @@ __all__ = [
     "MAX_MEDIA_TYPES",
     "Guard",
     "TransportSecuritySettings",
-    "shown",
+    "format_header",
 ]
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
@@ -122,13 +122,15 @@ class Guard:
         if not self._lets_in(host, self._hosts, port):
             raise Refused(
                 421,
-                InvalidRequest(f"Invalid Host header {shown(host)}: add it to allowed_hosts (transport_security)"),
+                InvalidRequest(
+                    f"Invalid Host header {format_header(host)}: add it to allowed_hosts (transport_security)"
+                ),
             )
         if origin is not None and not self._lets_in(origin, self._origins, port) and not _is_same(origin, host):
             raise Refused(
                 403,
                 InvalidRequest(
-                    f"Invalid Origin header {shown(origin)}: add it to allowed_origins (transport_security)"
+                    f"Invalid Origin header {format_header(origin)}: add it to allowed_origins (transport_security)"
                 ),
             )
 
@@ -177,7 +179,7 @@ def _check_size(lines: tuple[Header, ...]) -> None:
 _MOST_SHOWN: Final = 200
 
 
-def shown(value: bytes | None) -> str:
+def format_header(value: bytes | None) -> str:
     """Return a header's value, for people to read; of a long one its beginning."""
     if value is None:
         return "(none)"

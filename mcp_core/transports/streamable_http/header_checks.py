@@ -50,15 +50,15 @@ def check_routing(head: ParsedHeaders, request: Request, version: str) -> None:
     if head.repeated:
         for name in (VERSION, METHOD, NAME):
             if name in head.repeated:
-                raise HeaderMismatch(f"{_shown(name)} may be sent once")
+                raise HeaderMismatch(f"{_title(name)} may be sent once")
     stated = fields.get(VERSION)
     if stated is None:
-        raise HeaderMismatch(f"{_shown(VERSION)} is missing; _meta says {cut(version)}")
+        raise HeaderMismatch(f"{_title(VERSION)} is missing; _meta says {cut(version)}")
     if stated.decode("latin-1").strip(" \t") != version:
-        raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta, {cut(version)}")
+        raise HeaderMismatch(f"{_title(VERSION)} does not match the protocol version in _meta, {cut(version)}")
     method = fields.get(METHOD)
     if method is None or method.decode("latin-1").strip(" \t") != request.method:
-        raise HeaderMismatch(f"{_shown(METHOD)} {_fault(method)}; the body's method is {cut(request.method)!r}")
+        raise HeaderMismatch(f"{_title(METHOD)} {_fault(method)}; the body's method is {cut(request.method)!r}")
     row = METHODS.get(request.method)
     member = None if row is None else row.name_field
     if member is not None:
@@ -73,16 +73,16 @@ def check_notification(head: ParsedHeaders, notification: Notification, claimed:
     """
     for name in (VERSION, METHOD):
         if name in head.repeated:
-            raise HeaderMismatch(f"{_shown(name)} may be sent once")
+            raise HeaderMismatch(f"{_title(name)} may be sent once")
     stated = head.text(VERSION)
     if claimed is not None and stated is not None and stated != claimed:
-        raise HeaderMismatch(f"{_shown(VERSION)} does not match the protocol version in _meta")
+        raise HeaderMismatch(f"{_title(VERSION)} does not match the protocol version in _meta")
     version = stated if claimed is None else claimed
     if version is not None and version not in served:
         raise UnsupportedProtocolVersion(cut(str(version)), newest_first(tuple(served)))
     method = head.text(METHOD)
     if method is not None and method != notification.method:
-        raise HeaderMismatch(f"{_shown(METHOD)} does not match; the body's method is {cut(notification.method)!r}")
+        raise HeaderMismatch(f"{_title(METHOD)} does not match; the body's method is {cut(notification.method)!r}")
 
 
 def cut(text: str) -> str:
@@ -98,7 +98,7 @@ def _check_name(value: bytes | None, request: Request, member: str) -> None:
     if named is None:
         return  # what is wrong with the params, their handler's decoder says
     if value is None or _decoded(NAME, value) != named:
-        raise HeaderMismatch(f"{_shown(NAME)} {_fault(value)}; the body's {member!r} is {cut(named)!r}")
+        raise HeaderMismatch(f"{_title(NAME)} {_fault(value)}; the body's {member!r} is {cut(named)!r}")
 
 
 def name_in(params: Raw, member: str) -> str | None:
@@ -175,9 +175,9 @@ def _decoded(name: bytes, value: bytes) -> str:
         try:
             return base64.b64decode(value[len(_BEGIN) : -len(_END)], validate=True).decode()
         except (binascii.Error, UnicodeDecodeError):
-            raise HeaderMismatch(f"{_shown(name)} is no Base64 of UTF-8 between =?base64? and ?=") from None
+            raise HeaderMismatch(f"{_title(name)} is no Base64 of UTF-8 between =?base64? and ?=") from None
     if any(byte != 9 and not 32 <= byte <= 126 for byte in value):
-        raise HeaderMismatch(f"{_shown(name)} has characters that must be sent as =?base64?...?=")
+        raise HeaderMismatch(f"{_title(name)} has characters that must be sent as =?base64?...?=")
     return value.decode("ascii")
 
 
@@ -185,5 +185,5 @@ def _fault(value: bytes | None) -> str:
     return "is missing" if value is None else "does not match"
 
 
-def _shown(name: bytes) -> str:
+def _title(name: bytes) -> str:
     return "-".join(part.decode().capitalize() for part in name.split(b"-"))
