@@ -41,7 +41,7 @@ async def test_the_metadata_may_be_read_by_pages_of_every_origin() -> None:
     async def receive() -> Any:
         return {"type": "http.request", "body": b""}
 
-    scope = {"type": "http", "method": "OPTIONS", "path": metadata.path, "headers": []}
+    scope: dict[str, Any] = {"type": "http", "method": "OPTIONS", "path": metadata.path, "headers": []}
     await metadata(scope, receive, send)
     headers = dict(sent[0]["headers"])
     assert (sent[0]["status"], headers[b"access-control-allow-origin"]) == (204, b"*")
