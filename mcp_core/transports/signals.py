@@ -38,7 +38,7 @@ def stopped_by_signals(backend: Backend, stop: Callable[[], None]) -> Generator[
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    watch = _Watch(backend, stop)
+    watch = _SignalWatch(backend, stop)
     before = {number: signal.signal(number, watch.on_signal) for number in _SIGNALS}
     try:
         with watch.watching():
@@ -48,7 +48,7 @@ def stopped_by_signals(backend: Backend, stop: Callable[[], None]) -> Generator[
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
-class _Watch:
+class _SignalWatch:
     """Waits for signals in a thread, by way of the descriptor that Python writes them to.
 
     That is written from inside the signal itself, whatever the main thread is at: even code in C

@@ -168,12 +168,12 @@ class StreamableHTTP(HTTPService):
             return
         # Members may be spelt with escapes: of a slash there are two.
         may_be_modern = CLAIM in body or (b"\\" in body and (b"\\u" in body or b"\\/" in body))
-        stateless = self.options.stateless_http
-        if stateless and not may_be_modern and await post_sessionless(self, exchange, body, auth):
+        sessionless = self.options.stateless_http
+        if sessionless and not may_be_modern and await post_sessionless(self, exchange, body, auth):
             return
         frame = decode_frame(body)
         if isinstance(frame, Malformed):
-            if is_batch(body) and (stateless or b"mcp-session-id" in head.fields):
+            if is_batch(body) and (sessionless or b"mcp-session-id" in head.fields):
                 await post_batch(self, exchange, body, auth)
                 return
             raise malformed(frame, body)
@@ -182,7 +182,7 @@ class StreamableHTTP(HTTPService):
         if may_be_modern and isinstance(frame, (Request, Notification)) and claims_modern(frame.params):
             await post_modern(self, exchange, body, auth)
         else:
-            await (post_frame if stateless else post_handshake)(self, exchange, frame, auth)
+            await (post_frame if sessionless else post_handshake)(self, exchange, frame, auth)
 
     def _check_media_types(self, head: ParsedHeaders) -> None:
         if not head.is_plain:

@@ -80,10 +80,9 @@ async def handle_request(service: HTTPService, peer: LegacyPeer, frame: Request)
     """Return the response to a request; `None` if its client cancelled it.
 
     Raises:
-        Refused: It is of the stateless era by its own word, however that is spelt: its headers were not compared
-            headers with it.
+        Refused: Its `_meta` says that it is of the stateless era, whose headers have not been compared with it.
     """
-    if not peer.hears_changes and frame.method in _TOLD_OF_CHANGES:
+    if not peer.hears_changes and frame.method in _NOTIFIED_OF_CHANGES:
         return _refused(peer, frame, MethodNotFound("Method not found", frame.method))
     call = peer.server.dispatcher.open(frame, peer)
     if isinstance(call, Refusal):
@@ -95,7 +94,7 @@ async def handle_request(service: HTTPService, peer: LegacyPeer, frame: Request)
     return started if isinstance(started, bytes) else await await_call(service, peer, started)
 
 
-_TOLD_OF_CHANGES: Final = ("resources/subscribe", "resources/unsubscribe")
+_NOTIFIED_OF_CHANGES: Final = ("resources/subscribe", "resources/unsubscribe")
 
 
 def _refused(peer: LegacyPeer, frame: Request, error: MCPError) -> bytes:
