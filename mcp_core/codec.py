@@ -1,7 +1,7 @@
 """JSON bytes to values and back: the one place that calls msgspec and orjson.
 
 Knows types and bytes; nothing of JSON-RPC. Every failure leaves as one of two
-exceptions: `DecodeError` (the text is no JSON, or no UTF-8) and `ValidationError` (it is
+exceptions: `DecodeError` (the text is not JSON, or not UTF-8) and `ValidationError` (it is
 JSON, of another shape than asked for, or deeper than this process can hold).
 
 Which library where, and why: envelopes and typed values are msgspec's (exact
@@ -124,7 +124,7 @@ def encode(value: object) -> bytes:
     Lone surrogates become U+FFFD (no JSON text in UTF-8 can carry them).
 
     Raises:
-        TypeError: A value in it is no JSON value.
+        TypeError: A value in it has no JSON form.
         ValueError: It is nested deeper than can be encoded, or in itself.
     """
     try:
@@ -349,7 +349,7 @@ def compact(raw: Raw | bytes) -> bytes:
     """JSON text that its author made, checked and brought to one line.
 
     Raises:
-        DecodeError: It is no JSON text in UTF-8.
+        DecodeError: It is not JSON in UTF-8.
     """
     data = bytes(raw)  # the same object where it is bytes
     try:
@@ -369,7 +369,7 @@ _skip = msgspec.json.Decoder(Raw)
 # --- text that is not valid Unicode ---------------------------------------------
 
 # A high surrogate without a low one behind it, or a low one without a high one before it. It
-# begins with a literal, so that the search skips what is no escape, and looks a fixed number of
+# begins with a literal, so that the search skips what is not an escape, and looks a fixed number of
 # bytes to either side: linear.
 _LONE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F][0-9a-fA-F]{2})"
@@ -536,7 +536,7 @@ _LONGEST_VALUE: Final = 5000
 
 
 def read_id(data: bytes | Raw) -> int | str | None:
-    """Return the id in this JSON text, or `None` where it is no legal one."""
+    """Return the id in this JSON text, or `None` where it is not a legal one."""
     try:
         return _id_decoder.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

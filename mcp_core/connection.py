@@ -219,7 +219,7 @@ class _Batch:
 class Connection:
     """Messages in by `receive`, out by its channel. Also the `Peer` of its requests.
 
-    A client overlooks what is no message: it must not answer (R-BASE-12), and what it
+    A client overlooks what is not a message: it must not answer (R-BASE-12), and what it
     reads may be somebody's stray output.
     """
 
@@ -523,7 +523,7 @@ class Connection:
             self._reject_malformed(frame, self._out)
 
     def _reject_malformed(self, frame: Malformed, out: Callable[[bytes], None]) -> None:
-        """Tell the sender of what is no message, or the caller that it was to answer."""
+        """Tell the sender of what is not a message, or the caller that it was to answer."""
         if frame.answerable and self._answer_malformed:
             out(encode_error(frame.id, frame.error))
             return

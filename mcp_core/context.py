@@ -295,7 +295,7 @@ class RequestContext(Generic[L]):
         Waits while the client does not read.
 
         Raises:
-            ValueError: `progress` or `total` is no number, or none that JSON has.
+            ValueError: `progress` or `total` is not a number, or none that JSON has.
         """
         _check_number("progress", progress)
         if total is not None:

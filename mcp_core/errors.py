@@ -146,7 +146,7 @@ class ParseError(_Coded):
 
 
 class InvalidRequest(_Coded):
-    """The JSON value is no legal JSON-RPC message."""
+    """The JSON value is not a legal JSON-RPC message."""
 
     CODE: ClassVar[int] = INVALID_REQUEST
 

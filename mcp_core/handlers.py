@@ -50,7 +50,7 @@ def read_meta(raw: Raw) -> JSONObject | None:
     """Return the `_meta` of params of any shape.
 
     Raises:
-        codec.ValidationError, codec.DecodeError: It is no object.
+        codec.ValidationError, codec.DecodeError: It is not an object.
     """
     return _meta_only(raw).meta
 

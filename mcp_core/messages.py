@@ -183,7 +183,7 @@ _error_object: codec.Decoder[_ErrorObject] = codec.decoder(_ErrorObject)
 
 
 def decode_frame(data: bytes) -> Frame:
-    """Return the message in this JSON text. Never raises: what is no message is `Malformed`."""
+    """Return the message in this JSON text. Never raises: what is not a message is `Malformed`."""
     if not data.isascii() and not codec.is_utf8(data):
         return Malformed(ParseError("Parse error: the text is not UTF-8"), codec.recover_id(data))
     try:
@@ -235,7 +235,7 @@ def _answer(envelope: _Envelope) -> Frame:
 
 
 def _diagnose(data: bytes, fault: Exception) -> Frame:
-    """Return what is wrong with a text that is no envelope, and whose it was."""
+    """Return what is wrong with a text that is not an envelope, and whose it was."""
     if isinstance(fault, codec.DecodeError):
         return Malformed(ParseError("Parse error: " + str(fault)), codec.recover_id(data))
     if str(fault) == "nested too deeply":
@@ -314,7 +314,7 @@ def decode_batch(data: bytes) -> list[Frame] | Malformed:
         if str(exc) == "nested too deeply":
             return Malformed(InvalidParams("the message is nested too deeply"))
         return Malformed(InvalidRequest(f"a batch may hold {MAX_BATCH} messages at the most"))
-    # What is no object is JSON all the same, and need not be read again.
+    # What is not an object is JSON all the same, and need not be read again.
     frames = [
         decode_frame(text) if text.startswith(b"{") else Malformed(InvalidRequest(_NO_OBJECT))
         for element in elements

@@ -65,7 +65,7 @@ class Observers:
         self._compile()
 
     def remove(self, observer: object) -> None:
-        """Watch no longer; one that does not watch is no error."""
+        """Watch no longer; one that does not watch is not an error."""
         self._all = [known for known in self._all if known is not observer]
         self._compile()
 

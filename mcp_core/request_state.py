@@ -45,7 +45,7 @@ def take_shared_key() -> bytes | None:
     """Return the key in the environment, taken out of it: programs that a tool starts would inherit it.
 
     Raises:
-        ValueError: It is no key.
+        ValueError: It is not a key.
     """
     shared = os.environ.get(SHARED_KEY)
     if not shared:

@@ -318,7 +318,7 @@ def _checked(value: Any) -> Any:
 class _Listing:
     """Makes a list ready: what would have a client refuse the whole list is left out, with a log record.
 
-    An input schema whose root is no object is such a thing (R-TOOL-04). Most lists are the same
+    An input schema whose root is not an object is such a thing (R-TOOL-04). Most lists are the same
     time and again, and are known again by what they hold.
     """
 
@@ -459,7 +459,7 @@ def check_input_required(value: object, row: Method | None, revision: str, capab
 
     Raises:
         WrongResult: The method or the revision does not allow it, it asks for nothing, or
-            by a method that is no input request.
+            by a method that is not an input request.
         MissingClientCapability: The client did not declare what it takes (R-MRTR-04).
     """
     if row is None or not row.may_ask:

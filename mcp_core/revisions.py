@@ -39,7 +39,7 @@ def check_served(revisions: list[str] | tuple[str, ...] | None) -> tuple[str, ..
     """Return the revisions a server serves, oldest first; `None` means all.
 
     Raises:
-        ValueError: A name is no published revision, or none is given.
+        ValueError: A name is not a published revision, or none is given.
     """
     if revisions is None:
         return ALL_REVISIONS

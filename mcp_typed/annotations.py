@@ -39,7 +39,7 @@ class Meaning(NamedTuple):
 
     @property
     def cls(self) -> type[object] | None:
-        """The class, with parameters or without; `None` where the annotation is no class."""
+        """The class, with parameters or without; `None` where the annotation is not a class."""
         found = self.bare if self.origin is None else self.origin
         return cast("type[Any]", found) if isinstance(found, type) else None
 

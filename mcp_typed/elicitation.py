@@ -67,7 +67,7 @@ class Form(Generic[T]):
     def __init__(self, schema: type[T]) -> None:
         """
         Raises:
-            InvalidSignature: A member is no string, number, boolean, choice or list of
+            InvalidSignature: A member is not a string, number, boolean, choice or list of
                 choices, which is all that a form can ask for.
         """
         name = getattr(schema, "__name__", repr(schema))

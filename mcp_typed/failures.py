@@ -88,7 +88,7 @@ class Failures:
         try:
             hint = "" if exc.retry_after is None else f" (retry after {_seconds(exc.retry_after)} s)"
             result = self.failed(f"{exc.message}{hint}")
-        except Exception as fault:  # a message that is no text, and cannot be made one
+        except Exception as fault:  # a message that is not text, and cannot be made one
             _log.error("a ToolError of %s %s has no text", self._kind, self._name, exc=fault)
             return self.failed(type(exc).__name__)
         if exc.data is None and exc.meta is None and exc.retry_after is None and not exc.content:
@@ -200,7 +200,7 @@ def _leaves(exc: BaseException) -> Iterator[BaseException]:
 def _with_details(result: t.CallToolResult, exc: ToolError) -> t.CallToolResult:
     """
     Raises:
-        Exception: A detail is no content block, or no JSON; the text says which.
+        Exception: A detail is not a content block, or has no JSON form; the text says which.
     """
     details = {
         key: to_builtins(value)

@@ -74,7 +74,7 @@ def positive_seconds(option: str, value: object) -> None:
 
 
 def positive_count(option: str, value: object, of: str) -> None:
-    """Refuse what is no number of something."""
+    """Refuse what is not a number of something."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         refuse(option, f"a positive number of {of}", value)
 
@@ -86,7 +86,7 @@ def switch(option: str, value: object) -> None:
 
 
 def text(option: str, value: object) -> None:
-    """Refuse what is no string."""
+    """Refuse what is not a string."""
     if not isinstance(value, str):
         refuse(option, "a string", value)
 

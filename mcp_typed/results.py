@@ -64,8 +64,9 @@ T = TypeVar("T")
 class Result(Generic[T]):
     """A return value plus explicit text, extra blocks or `_meta`; the value is validated as usual.
 
-    Not `mcp_core.types.Result`, the base of all results on the wire. `text` takes the place of the text made from the value, `content` are blocks after
-    it (or in its place where there is no `text`), `meta` is the `_meta` of the result.
+    Not `mcp_core.types.Result`, the base of all results on the wire. `text` takes the place of the text made
+    from the value, `content` are blocks after it (or in its place where there is no `text`), `meta` is the
+    `_meta` of the result.
     """
 
     __slots__ = ("content", "meta", "text", "value")

@@ -17,7 +17,7 @@ def check_seconds(name: str, value: object, *, optional: bool = True) -> None:
     """Refuse what is no time limit.
 
     Raises:
-        TypeError: It is no number.
+        TypeError: It is not a number.
         ValueError: It is not positive, or not finite.
     """
     takes = f"{name} must be a positive number of seconds" + (", or None for no limit" if optional else "")
@@ -30,10 +30,10 @@ def check_seconds(name: str, value: object, *, optional: bool = True) -> None:
 
 
 def check_count(name: str, value: object, what: str, *, least: int = 0) -> None:
-    """Refuse what is no number of things.
+    """Refuse what is not a number of things.
 
     Raises:
-        TypeError: It is no integer.
+        TypeError: It is not an integer.
         ValueError: It is less than `least`.
     """
     takes = f"{name} must be a number of {what}, {least} or more"

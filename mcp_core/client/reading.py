@@ -86,7 +86,7 @@ def _mended(data: JSONObject, method: str) -> JSONObject:
     if "ttlMs" in data:
         data["ttlMs"] = int(data["ttlMs"])
     if data.get("isError", False) is None:
-        del data["isError"]  # null is no boolean, and says nothing
+        del data["isError"]  # null is not a boolean, and says nothing
     listed = _LISTED.get(method)
     if listed is not None and codec.is_array(data.get(listed[0])):
         data[listed[0]] = _readable(data[listed[0]], listed[1], method)

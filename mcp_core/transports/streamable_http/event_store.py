@@ -63,7 +63,7 @@ class InMemoryEventStore:
     before the last slash of a stream id is the session.
 
     Raises:
-        TypeError, ValueError: A bound is no positive number.
+        TypeError, ValueError: A bound is not a positive number.
     """
 
     def __init__(

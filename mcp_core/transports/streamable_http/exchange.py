@@ -195,7 +195,7 @@ class Exchange:
             return  # the client has disconnected
 
     async def publish(self, status: int, body: bytes, headers: Iterable[Header]) -> None:
-        """Answer with JSON that is no message."""
+        """Answer with JSON that is not a message."""
         self.started = self._ended = True
         fields = [_JSON, (b"content-length", b"%d" % len(body)), *headers]
         await self._asgi_send({"type": "http.response.start", "status": status, "headers": fields})

@@ -102,7 +102,7 @@ def _check_name(value: bytes | None, request: Request, member: str) -> None:
 
 
 def name_in(params: Raw, member: str) -> str | None:
-    """Return what the params have in the member that `Mcp-Name` repeats; `None` if that is no text."""
+    """Return what the params have in the member that `Mcp-Name` repeats; `None` if that is not text."""
     try:
         named = codec.decode_any(getattr(_named(params), member))
     except (codec.ValidationError, codec.DecodeError):

@@ -56,7 +56,7 @@ def claims_modern(params: Raw) -> bool:
 
 
 def malformed(frame: Malformed, body: bytes) -> Refused:
-    """Return the refusal of a body that is no message."""
+    """Return the refusal of a body that is not a message."""
     if not body.strip():
         return Refused(400, ParseError("the body is empty; it must be one JSON-RPC message"))
     return Refused(400, frame.error, request_id=frame.id)
@@ -157,7 +157,7 @@ def _checked(service: HTTPService, exchange: Exchange, frame: Frame, body: bytes
     """Return the request, if it may run.
 
     Raises:
-        Refused: The body is no message or a response, the request is of the other era, `_meta`
+        Refused: The body is not a message or a response, the request is of the other era, `_meta`
             is missing or incomplete, headers do not fit it, or it asks for a stream and
             accepts none.
     """
