@@ -29,6 +29,7 @@ MODULES: Final = (
     "mcp_core.threads",
     "mcp_core.transports.streamable_http",
     "mcp_core.types",
+    "mcp_core.uri_templates",
     "mcp_typed",
 )
 

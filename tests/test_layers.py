@@ -32,7 +32,7 @@ SUBPACKAGES = (
 )
 
 CORE = (
-    ("errors", "revisions", "queue_logger", "channel", "auth", "close_callbacks"),
+    ("errors", "revisions", "queue_logger", "channel", "auth", "close_callbacks", "uri_templates"),
     ("codec", "process_exit"),
     ("parameter_headers", "forms"),
     ("messages", "types"),
