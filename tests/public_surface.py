@@ -23,6 +23,7 @@ MODULES: Final = (
     "mcp_core.client",
     "mcp_core.errors",
     "mcp_core.jwt_verifier",
+    "mcp_core.path_security",
     "mcp_core.request_state",
     "mcp_core.subscriptions",
     "mcp_core.testing",

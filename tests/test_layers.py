@@ -32,7 +32,7 @@ SUBPACKAGES = (
 )
 
 CORE = (
-    ("errors", "revisions", "queue_logger", "channel", "auth", "close_callbacks", "uri_templates"),
+    ("errors", "revisions", "queue_logger", "channel", "auth", "close_callbacks", "uri_templates", "path_security"),
     ("codec", "process_exit"),
     ("parameter_headers", "forms"),
     ("messages", "types"),
