@@ -22,9 +22,9 @@ __all__ = ["InvalidUriTemplate", "TemplateIndex", "UriTemplate", "expand"]
 # most may hold several segments (`{+path}`, `{/parts*}`):
 #
 #     docs://{area}/{+path}/{name}{.kind}
-#     front: "docs://" area "/"     from the left, each variable up to the first place of the literal after it
-#     multi: path                   what is left between front and back
 #     back:  "/" name "." kind      from the right, each variable up to the last place of the literal before it
+#     front: "docs://" area "/"     from the left, each variable up to the first place of the literal after it
+#     multi: path                   what is left between the two
 #
 # Without such a variable everything is `back`: the last places of the literals make the first variables as long as they
 # can be, as a greedy regular expression would. A variable never holds a character at which its kind ends (`_ENDS`), so
@@ -255,6 +255,7 @@ class _Parameter(NamedTuple):
     """`;name` or `;name=value`."""
 
     name: str
+    ends: str = f"{_ENDS};"
 
 
 class _Segments(NamedTuple):
@@ -393,15 +394,11 @@ class UriTemplate:
     def _split(self, uri: str) -> Matched | None:
         """Return the values as they are written."""
         found: Matched = {}
-        start = _from_left(self._front, uri, self._multi, found)
-        if start is None:
-            return None
-        end = _from_right(self._back, uri, start, found, is_bounded=self._multi is None)
-        if end is None:
-            return None
-        if self._multi is None:
-            return found if end == start else None
-        middle = _segments(self._multi, uri[start:end])
+        end = _from_right(self._back, uri, found, is_all=self._multi is None)
+        if end is None or self._multi is None:
+            return found if end == 0 else None
+        start = _from_left(self._front, uri[:end], self._multi, found)
+        middle = None if start is None else _segments(self._multi, uri[start:end])
         if middle is None:
             return None
         found[self._multi.name] = middle
@@ -459,8 +456,7 @@ def _check(template: str, atoms: list[_Atom], names: tuple[str, ...]) -> None:
     for before, after in pairwise(atoms):
         if isinstance(before, str) or isinstance(after, str | _Parameter):
             continue
-        ends = "" if isinstance(before, _Parameter) else before.ends
-        if isinstance(after, _Segments) and after.separator and after.separator in ends:
+        if isinstance(after, _Segments) and after.separator and after.separator in before.ends:
             continue  # the separator that it brings ends the variable before
         raise InvalidUriTemplate(
             f"Variables {before.name!r} and {after.name!r} are adjacent with no literal separator; matching cannot "
@@ -475,80 +471,80 @@ def _rank(atom: _Atom) -> tuple[int, int]:
     return (2, 0) if isinstance(atom, _Segments) else (1, 0)
 
 
-def _from_left(atoms: tuple[_Atom, ...], uri: str, multi: _Segments | None, found: Matched) -> int | None:
+def _from_left(atoms: tuple[_Atom, ...], uri: str, multi: _Segments, found: Matched) -> int | None:
     """Read what stands before the variable of several segments; return where that begins."""
     position = 0
     for at, atom in enumerate(atoms):
-        after = atoms[at + 1] if at + 1 < len(atoms) else None
         if isinstance(atom, str):
             if not uri.startswith(atom, position):
                 return None
             position += len(atom)
-        elif isinstance(atom, _Parameter):
-            end = _end_of(uri, position + 1, f"{_ENDS};")
-            if isinstance(after, str):  # its value ends where that begins
-                end = uri.find(after, position + 1, end + len(after))
-            if end < 0 or not _is_parameter(atom, uri[position:end], found):
-                return None
-            position = end
-        else:
-            boundary = after if isinstance(after, str) else ";" if isinstance(after, _Parameter) else None
-            if boundary is None:  # `multi` comes next, and its separator ends this one
-                end = _end_of(uri, position, multi.separator if multi is not None else "")
-            else:
-                end = uri.find(boundary, position)
-            if end < 0 or _end_of(uri[position:end], 0, atom.ends) < end - position:
-                return None
-            found[atom.name] = uri[position:end]
-            position = end
+            continue
+        begin = position + 1 if isinstance(atom, _Parameter) else position
+        end = _end_of(uri, begin, atom.ends)
+        known = _known_after(atoms, at)
+        if known:
+            # What is known up to the end of `atoms` has to be followed by the separator of `multi`: its last place
+            # before that. Elsewhere other variables follow, which need room: the first place.
+            find = uri.rfind if multi.separator and at + 2 == len(atoms) else uri.find
+            end = find(known, begin, end + len(known))
+        if end < 0 or not _is_value(cast("_Segment", atom), uri[position:end], found):
+            return None
+        position = end
     return position
 
 
-def _from_right(atoms: tuple[_Atom, ...], uri: str, start: int, found: Matched, *, is_bounded: bool) -> int | None:
+def _known_after(atoms: tuple[_Atom, ...], at: int) -> str:
+    """Return the text that has to follow a variable: a literal, and how a `;name` after it begins."""
+    known = ""
+    for atom in atoms[at + 1 : at + 3]:
+        if isinstance(atom, _Parameter):
+            return f"{known};{atom.name}"
+        if known or not isinstance(atom, str):
+            break
+        known = atom
+    return known
+
+
+def _from_right(atoms: tuple[_Atom, ...], uri: str, found: Matched, *, is_all: bool) -> int | None:
     """Read from the end of a URI; return where the first of these atoms begins."""
     position = len(uri)
     waiting: _Segment | None = None
     for atom in reversed(atoms):
-        if isinstance(atom, _Segment | _Segments):
-            waiting = cast("_Segment", atom)
+        if isinstance(atom, _Segment):
+            waiting = atom
             continue
         if isinstance(atom, _Parameter):
-            begin = uri.rfind(";", start, position)
-            end = position if waiting is None else _end_of(uri, begin + 1, f"{_ENDS};") if begin >= 0 else position
-            if begin < 0 or not _is_parameter(atom, uri[begin:end], found):
-                return None
-        elif waiting is None:
-            begin, end = position - len(atom), position
-            if begin < start or not uri.startswith(atom, begin):
+            begin = uri.rfind(";", 0, position)
+            end = position if waiting is None else _end_of(uri, begin + 1, atom.ends)
+            if begin < 0 or not _is_value(atom, uri[begin:end], found):
                 return None
         else:
-            begin = uri.rfind(atom, start, position)
-            end = begin + len(atom)
-            if begin < 0:
+            literal = cast("str", atom)
+            begin = position - len(literal) if waiting is None else uri.rfind(literal, 0, position)
+            end = begin + len(literal)
+            if begin < 0 or not uri.startswith(literal, begin):
                 return None
-        if waiting is not None and not _is_segment(waiting, uri[end:position], found):
+        if waiting is not None and not _is_value(waiting, uri[end:position], found):
             return None
         waiting, position = None, begin
     if waiting is not None:
-        if not is_bounded or not _is_segment(waiting, uri[start:position], found):
+        # Only the first of all variables may begin where the URI does.
+        if not is_all or not _is_value(waiting, uri[:position], found):
             return None
-        position = start
+        position = 0
     return position
 
 
-def _is_segment(atom: _Segment, text: str, found: Matched) -> bool:
-    if _end_of(text, 0, atom.ends) < len(text):
-        return False
-    found[atom.name] = text
-    return True
-
-
-def _is_parameter(atom: _Parameter, text: str, found: Matched) -> bool:
-    name, _, value = text[1:].partition("=")
-    if text[:1] != ";" or name != atom.name or _end_of(value, 0, _ENDS) < len(value):
-        return False
+def _is_value(atom: _Segment | _Parameter, text: str, found: Matched) -> bool:
+    """Note the value in a text, if the variable can hold it."""
+    value = text
+    if isinstance(atom, _Parameter):
+        name, _, value = text[1:].partition("=")
+        if text[:1] != ";" or name != atom.name:
+            return False
     found[atom.name] = value
-    return True
+    return _end_of(value, 0, atom.ends) == len(value)
 
 
 def _end_of(text: str, start: int, ends: str) -> int:
