@@ -174,3 +174,28 @@ def test_a_key_that_is_none_is_refused_without_being_shown(key: str, monkeypatch
     ) as caught:
         RequestStateSigner()
     assert key not in str(caught.value)
+
+
+@pytest.mark.fault("X-58")
+def test_a_worker_that_was_asked_to_end_before_its_import_does_not_import() -> None:
+    code = """
+import signal
+from mcp_core.transports.streamable_http import workers
+
+class Server:
+    should_exit = False
+
+    def handle_exit(self, number, frame):
+        self.should_exit = True
+
+server = Server()
+signal.signal(signal.SIGTERM, server.handle_exit)
+with workers._ended_at_once():
+    print("imports", flush=True)
+assert signal.getsignal(signal.SIGTERM) == server.handle_exit
+signal.raise_signal(signal.SIGTERM)
+with workers._ended_at_once():
+    print("imports after all")
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGTERM, "imports\n", "")

@@ -81,6 +81,8 @@ class Located(msgspec.Struct, frozen=True):
 def _ended_at_once() -> Generator[None, None, None]:
     """Let SIGTERM end the process: uvicorn would only note it, and an import may take long."""
     before: Any = signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if getattr(getattr(before, "__self__", None), "should_exit", False):
+        signal.raise_signal(signal.SIGTERM)  # it came before this, and uvicorn has noted it
     try:
         yield
     finally:
