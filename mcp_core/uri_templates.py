@@ -362,12 +362,8 @@ class UriTemplate:
             TypeError: A value is neither a string nor a sequence of strings.
         """
         for name, value in variables.items():
-            given: object = value
-            is_list = isinstance(given, Sequence) and all(
-                isinstance(each, str) for each in cast("Sequence[object]", given)
-            )
-            if not isinstance(given, str) and not is_list:
-                raise TypeError(f"Variable {name!r} must be str or a sequence of str, got {type(given).__name__}")
+            if not _is_expandable(value):
+                raise TypeError(f"Variable {name!r} must be str or a sequence of str, got {type(value).__name__}")
         return "".join(part if isinstance(part, str) else _expanded(part, variables) for part in self._parts)
 
     def match(self, uri: str) -> Matched | None:
@@ -403,6 +399,12 @@ class UriTemplate:
             return None
         found[self._multi.name] = middle
         return found
+
+
+def _is_expandable(value: object) -> bool:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return all(isinstance(each, str) for each in cast("Sequence[object]", value))
+    return isinstance(value, str)
 
 
 def _split_query(template: str, parts: list[str | _Expression]) -> tuple[list[str | _Expression], tuple[str, ...]]:
