@@ -199,16 +199,18 @@ def _expanded(expression: _Expression, variables: Mapping[str, Any]) -> str:
     found = [
         text
         for variable in expression.variables
-        if (value := _defined(variables.get(variable.name))) is not None
+        if _is_defined(value := variables.get(variable.name))
         for text in _texts(operator, variable, value)
     ]
     return operator.first + operator.separator.join(found) if found else ""
 
 
-def _defined(value: Any) -> Any:
-    if isinstance(value, Mapping | Sequence) and not isinstance(value, str) and not value:
-        return None
-    return value
+def _is_defined(value: object) -> bool:
+    """Return whether a value expands to anything: `None` and empty collections do not."""
+    if isinstance(value, str):
+        return True
+    is_collection = isinstance(value, Mapping | Sequence)
+    return value is not None and not (is_collection and not value)
 
 
 def _texts(operator: _Operator, variable: _Variable, value: Any) -> Iterator[str]:
