@@ -320,7 +320,8 @@ class UriTemplate:
         """
         self.template: str = template
         self._parts = _parse(template)
-        path, self.query = _split_query(template, self._parts)
+        path, query = _split_query(template, self._parts)
+        self.query: tuple[str, ...] = query
         atoms = _joined(_atoms(template, path))
         names = [atom.name for atom in atoms if not isinstance(atom, str)]
         self.variables: tuple[str, ...] = (*names, *self.query)
