@@ -75,7 +75,7 @@ MAX_IN_FLIGHT_BYTES: Final = 256 * 2**20
 """Bytes that the messages of these requests may have together; more are refused."""
 
 MAX_NOTIFICATIONS: Final = 256
-"""Notifications of one peer that may wait for their handlers; then nothing more is read."""
+"""Notifications of one peer that may wait for their handlers; then nothing more is read, for `NOTIFICATION_TIMEOUT`."""
 
 MAX_NOTIFICATION_BYTES: Final = 4 * 2**20
 """Bytes that their messages may have together."""
@@ -84,7 +84,8 @@ NOTIFICATION_TIMEOUT: Final = 10.0
 """Seconds that nothing is read for the sake of one notification; then more come in, and are dropped."""
 
 _HARD_LIMIT_FACTOR: Final = 4
-"""How many times more may wait while the connection is read all the same."""
+"""How many times more may wait while the connection is read all the same: after that time, or for the sake of a
+handler that awaits a response of the peer's. Further ones are dropped."""
 
 
 @cache
@@ -355,7 +356,7 @@ class Connection:
         return self._channel.congested
 
     def expire(self, request_id: RequestId, error: Exception) -> None:
-        """Fail a request of ours that the peer may still work on: it is asked to cancel."""
+        """Fail a request of ours that the peer may still work on. `request`, which awaits it, asks it to cancel."""
         future = self._session.outgoing.get(request_id)
         if future is not None:
             future.set_exception(error)

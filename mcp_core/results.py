@@ -256,7 +256,7 @@ def _with_server_info(meta: JSONObject, stamp: Raw) -> JSONObject:
 
 
 def _unsupported_result_type(row: Method | None, result_type: Any, revision: str) -> WrongResult:
-    """Return the handler returned a `resultType` that this revision cannot carry."""
+    """Return the error: the handler returned a `resultType` that this revision cannot carry."""
     return WrongResult(f"a handler of {_name(row)} returned resultType {result_type!r} to a client of {revision}")
 
 
@@ -318,14 +318,14 @@ def _checked(value: Any) -> Any:
 class _Listing:
     """Makes a list ready: what would have a client refuse the whole list is left out, with a log record.
 
-    An input schema whose root is not an object is such a thing (R-TOOL-04). Most lists are the same
-    time and again, and are known again by what they hold.
+    An input schema whose root is not an object is such a thing (R-TOOL-04). Most lists are equal to the one
+    before, and are not checked again then.
     """
 
     def __init__(self, field: str, noun: str) -> None:
         self._field = field
         self._noun = noun
-        # Entries seen to be sound, by identity: authors list the same objects again and again.
+        # The entries of the last list that was sound, to be compared with the next.
         self._sound: list[Any] = []
 
     def __call__(self, result: Any) -> Any:

@@ -162,7 +162,7 @@ class LineChannel:
 
     def release(self) -> None:
         """Give the output descriptor back as it was; nothing more is written to it."""
-        self._break()
+        self._discard_output()
         if self._was_blocking:
             _set_blocking(self._write_fd, True)
 
@@ -335,7 +335,7 @@ class LineChannel:
             except InterruptedError:
                 continue
             except OSError:
-                self._break()
+                self._discard_output()
                 return
             self._unwritten = self._unwritten[written:]
             self._waiting -= written
@@ -359,7 +359,7 @@ class LineChannel:
             self._writing = self._backend.watch_writable(self._write_fd, self._write)
         self._writing.resume()
 
-    def _break(self) -> None:
+    def _discard_output(self) -> None:
         """The read end is closed: discard buffered output and wake all waiters."""
         self._broken = True
         self._out.clear()

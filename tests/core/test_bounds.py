@@ -418,7 +418,7 @@ async def congested(transport: str) -> AsyncGenerator[tuple[Any, Callable[[], No
                 channel._backend.call_soon(lambda: read_all() if channel._waiting else None)
 
         try:
-            yield channel, read_all, channel._break
+            yield channel, read_all, channel._discard_output
         finally:
             channel.release()
             os.close(read_fd)

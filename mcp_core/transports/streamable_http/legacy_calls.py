@@ -16,12 +16,12 @@ from mcp_core.dispatch import InboundCall, Refusal
 from mcp_core.errors import HeaderMismatch, InvalidRequest, MCPError, MethodNotFound
 from mcp_core.messages import ErrorResponse, Frame, Notification, Request, RequestId, Response, encode_error
 from mcp_core.revisions import HANDSHAKE_REVISIONS, is_modern
+from mcp_core.transports.streamable_http.disconnect_watch import Interrupted, await_watched
 from mcp_core.transports.streamable_http.exchange import Exchange, Refused
 from mcp_core.transports.streamable_http.parsed_headers import VERSION
 from mcp_core.transports.streamable_http.peers import SessionlessPeer, SessionPeer, challenge_status
 from mcp_core.transports.streamable_http.responses import HTTPResponse
 from mcp_core.transports.streamable_http.service import HTTPService
-from mcp_core.transports.streamable_http.watching import Interrupted, await_watched
 
 __all__ = [
     "LegacyPeer",

@@ -27,6 +27,7 @@ from mcp_core.errors import (
 )
 from mcp_core.handlers import read_meta
 from mcp_core.messages import Frame, Malformed, Notification, Request, RequestId, decode_frame, encode_error
+from mcp_core.transports.streamable_http.disconnect_watch import Interrupted, await_watched
 from mcp_core.transports.streamable_http.exchange import ClientDisconnected, Exchange, Refused
 from mcp_core.transports.streamable_http.header_checks import (
     PARAMETER,
@@ -38,7 +39,6 @@ from mcp_core.transports.streamable_http.parsed_headers import ParsedHeaders
 from mcp_core.transports.streamable_http.peers import ModernPeer, SilentPeer
 from mcp_core.transports.streamable_http.service import HTTPService
 from mcp_core.transports.streamable_http.tool_headers import HeaderParameters
-from mcp_core.transports.streamable_http.watching import Interrupted, await_watched
 
 __all__ = ["CLAIM", "claims_modern", "malformed", "post_modern"]
 
@@ -145,7 +145,7 @@ async def _watched(service: HTTPService, peer: ModernPeer, waiting: Any, request
         Refused: The server is shutting down.
     """
     try:
-        return await await_watched(service, peer, waiting, request_id)
+        return await await_watched(service, peer, waiting, request_id, cancel_on_disconnect=True)
     except Interrupted:
         if peer.gone:
             raise ClientDisconnected from None

@@ -29,7 +29,7 @@ _log = QueueLogger(__name__)
 _EVENT_ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,1024}")
 """What can stand in an SSE stream, and come back in a header."""
 
-InboundCall: TypeAlias = Callable[[], Awaitable[Any]]
+StoreCall: TypeAlias = Callable[[], Awaitable[Any]]
 Events: TypeAlias = list[tuple[str, bytes]]
 """Messages by the ids of their events."""
 
@@ -50,7 +50,7 @@ class GuardedStore:
 
     async def keep(self, stream_id: str, message: bytes) -> str | None:
         """Keep a message: its id, or `None` if it could not be kept."""
-        call: InboundCall = lambda: self._store.store_event(stream_id, message)  # noqa: E731
+        call: StoreCall = lambda: self._store.store_event(stream_id, message)  # noqa: E731
         try:
             kept: str = await self._asked("store_event", call, _is_event_id)
         except StoreFailed:
@@ -63,11 +63,11 @@ class GuardedStore:
         Raises:
             StoreFailed: The store does not say.
         """
-        call: InboundCall = lambda: self._store.replay_events_after(event_id)  # noqa: E731
+        call: StoreCall = lambda: self._store.replay_events_after(event_id)  # noqa: E731
         found: Later | None = await self._asked("replay_events_after", call, _is_later)
         return found
 
-    async def _asked(self, what: str, call: InboundCall, fits: Callable[[object], bool]) -> Any:
+    async def _asked(self, what: str, call: StoreCall, fits: Callable[[object], bool]) -> Any:
         try:
             with anyio.fail_after(STORE_SECONDS):
                 value = await call()

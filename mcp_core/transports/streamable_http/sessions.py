@@ -46,7 +46,7 @@ _SHARE: Final = 4
 """One caller, known by its token, has at most this part of all sessions: one in so many."""
 
 _SWEPT: Final = 4
-"""SessionTable that are looked at, at the most, each time that one is asked for."""
+"""Sessions that are looked at, at the most, each time that one is asked for."""
 
 _log = QueueLogger(__name__)
 
@@ -87,7 +87,7 @@ class SessionLife(enum.Enum):
     IN_USE = "in use"
     """Requests are in progress, a GET stream included; it is not removed for being idle."""
     CLOSED = "closed"
-    """Removed: its id is unknown, what waits for the client has failed. Requests in progress go on to their end."""
+    """Removed: its id is unknown, what waits for the client has failed, suspended handlers are cancelled."""
 
 
 SESSION_TRANSITIONS: Final[Mapping[SessionLife, Mapping[str, SessionLife]]] = {
@@ -220,9 +220,9 @@ class HTTPSession:
                 work.interrupt()
         if self.get_stream is not None:
             self.get_stream.close()
-        spawn_detached(self._end_streams)
+        spawn_detached(self._cut_off_streams)
 
-    async def _end_streams(self) -> None:
+    async def _cut_off_streams(self) -> None:
         with anyio.move_on_after(_END_SECONDS):
             await self._pump()
         for stored in list(self.streams.values()):

@@ -60,7 +60,7 @@ async def await_watched(
     waiting: object,
     request_id: RequestId,
     *,
-    cancel_on_disconnect: bool = True,
+    cancel_on_disconnect: bool,
 ) -> Any:
     """Return the value of an awaitable, awaited in the running task.
 
