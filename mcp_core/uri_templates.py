@@ -597,9 +597,11 @@ def _with_query(values: Matched, names: tuple[str, ...], query: str) -> Matched 
     """Add the values of a query: in any order, the first of several, unknown ones ignored."""
     if not query:
         return values
+    wanted = set(names)  # a URI has many pairs, and a template may have many names
     for pair in query.split("&"):
         name, _, text = pair.partition("=")
-        if name in names and name not in values:
+        if name in wanted:
+            wanted.remove(name)
             value = _decoded(text)
             if value is None:
                 return None

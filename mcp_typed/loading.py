@@ -87,7 +87,7 @@ def _as_server(value: object) -> Server[object] | None:
 def _load(target: str, wanted: Wanted) -> Any:
     place, name = _split(target)
     source = _find(place)
-    with _told_in_the_authors_words(place, source.own):
+    with _failures_by_author_lines(place, source.own):
         module = _import(place, source)
         return _named(place, module, name, wanted) if name else _only(place, module, wanted)
 
@@ -106,7 +106,7 @@ def _split(target: str) -> tuple[str, str]:
 
 
 @contextmanager
-def _told_in_the_authors_words(place: str, own: Path | None) -> Generator[None, None, None]:
+def _failures_by_author_lines(place: str, own: Path | None) -> Generator[None, None, None]:
     """Run the author's code, which may not serve; what ends it is shown by the author's lines.
 
     Raises:

@@ -212,7 +212,7 @@ def current_task() -> object:
 
 
 def current_backend() -> Backend:
-    """Return the running loop's backend for waiters and calls, without jobs of its own."""
+    """Return the running loop's backend for futures and calls, without tasks of its own."""
     if running_library() == "trio":
         from mcp_core.backend.trio import TrioBackend
 
@@ -224,7 +224,7 @@ def current_backend() -> Backend:
 
 @asynccontextmanager
 async def open_backend() -> AsyncGenerator[Backend, None]:
-    """The backend of the running loop. Its jobs are cancelled and awaited at the end."""
+    """The backend of the running loop. Its tasks are cancelled and awaited at the end."""
     if running_library() == "trio":
         from mcp_core.backend.trio import TrioBackend
 

@@ -29,8 +29,8 @@ class AsyncioBackend:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._jobs: set[_BackgroundTask] = set()  # tasks of this backend; asyncio itself holds only weak references
-        # 3.12: starts a coroutine at once, and makes no task of one that is done by then.
+        self._tasks: set[_BackgroundTask] = set()  # tasks of this backend; asyncio itself holds only weak references
+        # From 3.12 on it runs the first step at once: what is done by then is never scheduled.
         self._new_task = _task_maker(self._loop)
         self.call_soon: Callable[[Callable[[], None]], object] = self._loop.call_soon
 
@@ -42,31 +42,31 @@ class AsyncioBackend:
         try:
             yield backend
         finally:
-            if backend._jobs:
+            if backend._tasks:
                 import anyio  # its asyncio side takes a while to load, and most ends need it not
 
                 with anyio.CancelScope(shield=True):
-                    await backend._end_jobs()
+                    await backend._end_tasks()
 
-    async def _end_jobs(self) -> None:
+    async def _end_tasks(self) -> None:
         """Cancel what runs, and wait until it has ended, for a second at the most.
 
         A handler may swallow its cancellation: that must not delay the exit for ever.
         """
         until = self._loop.time() + PATIENCE
-        while self._jobs and (left := until - self._loop.time()) > 0:
-            for job in list(self._jobs):
-                job.cancel()
-            await asyncio.wait([job.task for job in self._jobs], timeout=left)
+        while self._tasks and (left := until - self._loop.time()) > 0:
+            for task in list(self._tasks):
+                task.cancel()
+            await asyncio.wait([task.task for task in self._tasks], timeout=left)
             await asyncio.sleep(0)  # the callbacks of those that never started
-        if self._jobs:
-            _log.error("%d handlers go on after their cancellation; they are left behind", len(self._jobs))
+        if self._tasks:
+            _log.error("%d handlers go on after their cancellation; they are left behind", len(self._tasks))
 
     def spawn(self, work: Work, done: Callable[[], None] | None = None) -> _BackgroundTask:
-        job = _BackgroundTask(self._jobs, work, done)
-        self._jobs.add(job)
-        job.task = self._new_task(job.run())
-        return job
+        task = _BackgroundTask(self._tasks, work, done)
+        self._tasks.add(task)
+        task.task = self._new_task(task.run())
+        return task
 
     def create_future(self) -> _Future:
         return _Future(self._loop.create_future())
@@ -106,12 +106,12 @@ class _BackgroundTask:
     of the loop. Only a task that is cancelled before its first step needs one.
     """
 
-    __slots__ = ("_asked_to_end", "_done", "_jobs", "_started", "_work", "task")
+    __slots__ = ("_asked_to_end", "_done", "_started", "_tasks", "_work", "task")
 
     task: asyncio.Task[None]
 
-    def __init__(self, jobs: set[_BackgroundTask], work: Work, done: Callable[[], None] | None) -> None:
-        self._jobs = jobs
+    def __init__(self, tasks: set[_BackgroundTask], work: Work, done: Callable[[], None] | None) -> None:
+        self._tasks = tasks
         self._work = work
         self._done = done
         self._started = False  # a coroutine that never started has to be closed by hand
@@ -154,8 +154,8 @@ class _BackgroundTask:
         self._end()
 
     def _end(self) -> None:
-        self._jobs.discard(self)
-        # The owner of the callback usually holds the job: drop it, or each request leaves
+        self._tasks.discard(self)
+        # The owner of the callback usually holds the task: drop it, or each request leaves
         # a cycle for the garbage collector.
         done, self._done = self._done, None
         if done is not None:

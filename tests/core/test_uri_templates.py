@@ -307,7 +307,10 @@ def test_a_look_up_costs_the_same_however_many_prefixes_there_are() -> None:
     assert cost(10_000) < 10 * cost(10) + 0.01
 
 
-@pytest.mark.parametrize("template", ["{a}x{b}x{c}x{d}", "a://{+p}/{x}", "a{/s*}", "a{;k*}", "a{?q,r}"])
+MANY_NAMES: Final = f"a{{?{','.join(f'n{number}' for number in range(200))}}}"
+
+
+@pytest.mark.parametrize("template", ["{a}x{b}x{c}x{d}", "a://{+p}/{x}", "a{/s*}", "a{;k*}", "a{?q,r}", MANY_NAMES])
 def test_a_match_is_linear_in_the_uri(template: str) -> None:
     parsed = UriTemplate(template)
 

@@ -244,11 +244,11 @@ def describe(exc: Exception) -> str:
     if isinstance(exc, MCPCoreError):
         return str(exc)
     if type(exc).__name__ in ("UnsupportedProtocol", "InvalidURL"):
-        return f"{_describe_response(exc)} {_TARGETS}"
-    return _describe_response(exc)
+        return f"{_describe_error(exc)} {_TARGETS}"
+    return _describe_error(exc)
 
 
-def _describe_response(exc: Exception) -> str:
+def _describe_error(exc: Exception) -> str:
     return printable(f"{type(exc).__name__}: {exc}".removesuffix(": "), 1000)
 
 

@@ -59,7 +59,7 @@ class Headers:
         return headers
 
     def _named(self, frame: Request | Notification) -> dict[str, str]:
-        """Return what is called, and for a tool the parameters arguments."""
+        """Return what is called, and for a tool the annotated arguments."""
         row = METHODS.get(frame.method)
         member = (row.name_field if row is not None else None) or _NAMED_BY_EXTENSIONS.get(frame.method)
         if member is None:
@@ -73,7 +73,7 @@ class Headers:
         return headers
 
     def _parameters(self, tool: object, arguments: object) -> dict[str, str]:
-        """Return the parameters arguments of a call (R-HTTP-23)."""
+        """Return the annotated arguments of a call (R-HTTP-23)."""
         headers: dict[str, str] = {}
         for path, name in self._header_parameters.of(str(tool)).items():
             text = _text(argument_at(arguments, path))

@@ -1,7 +1,7 @@
 """The handshake of a session: what requests wait for, and what is done again when the session is lost.
 
 Knows posts, and the session's own stream; nothing of other requests.
-Spec: 2025-11-25/basic/lifecycle; 2025-11-25/basic/transports, "SessionState Management";
+Spec: 2025-11-25/basic/lifecycle; 2025-11-25/basic/transports, "Session Management";
 R-HTTPL-10.
 """
 

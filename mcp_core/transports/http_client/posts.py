@@ -89,7 +89,7 @@ class Posts:
             stream = Stream(self._endpoint, self._session, self._hand_on, Awaited(request, take))
             if await stream.read(response):
                 return None
-        # A broken stream of the stateless era cannot be taken up (R-HTTP-12).
+        # A broken stream of the stateless era cannot be resumed (R-HTTP-12).
         if stream.last_event_id is None or self._session.is_modern(request):
             broke = f"the stream of {request.method} ended before its answer"
             raise ConnectionClosed(broke) if stream.broke_off else InvalidResult(broke)

@@ -1,7 +1,7 @@
 """What is agreed with the server: the session, and the revision.
 
 Knows messages; nothing of HTTP requests, nor of how the agreement comes about.
-Spec: 2025-11-25/basic/transports, "SessionState Management", "Protocol Version Header";
+Spec: 2025-11-25/basic/transports, "Session Management", "Protocol Version Header";
 R-HTTPL-10, R-HTTPL-12.
 """
 

@@ -34,7 +34,7 @@ __all__ = ["Awaited", "StandaloneStream", "Stream", "Take"]
 _log = QueueLogger(__name__)
 
 _RETRY: Final = 1.0
-"""Seconds after which a stream is taken up again, unless the server says otherwise."""
+"""Seconds after which a stream is resumed, unless the server says otherwise."""
 
 _LONGEST_PAUSE: Final = 30.0
 """Seconds beyond which the pause between attempts that give no stream does not grow by itself."""
@@ -43,13 +43,13 @@ _SHORT: Final = 5.0
 """Seconds within which a stream that ends empty was none."""
 
 LONGEST_RETRY: Final = 300.0
-"""Seconds that a server may have us wait before a stream is taken up again."""
+"""Seconds that a server may have us wait before a stream is resumed."""
 
 _SHORTEST_PAUSE: Final = 0.05
 """Seconds between two attempts at least, or a server could keep us at it without a pause."""
 
 MAX_EVENT_ID: Final = 1024
-"""Characters of an event's id that is sent back; a stream with a longer one cannot be taken up."""
+"""Characters of an event's id that is sent back; a stream with a longer one cannot be resumed."""
 
 Take: TypeAlias = Callable[[bytes], None]
 """Takes a message."""
@@ -97,7 +97,7 @@ class Stream:
         """Whether it was the connection that ended it."""
         self._was_given = False  # whether the response has come: then the end of the stream is no loss
         self._has_brought = False
-        """Whether anything came since it was last taken up."""
+        """Whether anything came since it was last resumed."""
 
     async def read(self, response: httpx2.Response) -> bool:
         """Hand on what comes until the stream ends; whether the response was among it.

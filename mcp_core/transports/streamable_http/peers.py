@@ -98,7 +98,7 @@ class _RequestPeer:
             await self._answer.flush()
 
     async def close_stream(self, retry: float) -> None:
-        """A stream without a session cannot be taken up again."""
+        """A stream without a session cannot be resumed."""
 
     def notify_session(self, message: bytes) -> bool:
         return False

@@ -1,4 +1,4 @@
-"""Streams that can be taken up again: what is sent on them is kept in the author's event store.
+"""Streams that can be resumed: what is sent on them is kept in the author's event store.
 
 Holds up when the store fails or hangs, and when a reader takes nothing any more. Knows
 streams and stores; nothing of what the messages say.
